@@ -1,0 +1,25 @@
+// skytrain/base/stop_signal.h
+//
+// SIGINT and SIGTERM as one request that everything polls. The first request asks for "save and stop"; the second for
+// "stop now". Handlers only set atomics and write to a pipe.
+
+#pragma once
+
+namespace skytrain {
+
+class StopSignal {
+ public:
+  // Installs handlers for SIGINT, SIGTERM (and ignores SIGPIPE). Call once, from main, before threads start.
+  static void install();
+  // 0: none, 1: save and stop, 2 or more: stop now. Async-signal-safe, thread-safe.
+  static int requests();
+  // The last signal's number, 0 if none.
+  static int last_signal();
+  // Readable when a request has come in: for poll().
+  static int fd();
+  // As if a signal had come (a stop message from the agent).
+  static void request();
+  static void reset_for_test();
+};
+
+}  // namespace skytrain

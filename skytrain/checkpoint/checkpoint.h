@@ -1,0 +1,79 @@
+// skytrain/checkpoint/checkpoint.h
+//
+// A checkpoint is a directory `step-00001234/` with one safetensors file a rank and `manifest.json`, which is written
+// last and names size and hash of each file; the rename from `step-00001234.tmp` is the commit. A reader counts only
+// what a manifest vouches for. docs/checkpoint-format.md is the specification (version 1).
+
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "skytrain/base/file_system.h"
+#include "skytrain/base/json.h"
+#include "skytrain/checkpoint/safetensors.h"
+
+namespace skytrain::checkpoint {
+
+inline constexpr int kFormatVersion = 1;
+
+struct Manifest {
+  int version = kFormatVersion;
+  uint64_t generation = 0;   // of the membership that wrote it
+  uint64_t step = 0;         // committed optimizer steps
+  uint64_t samples = 0;      // samples consumed
+  int64_t world = 1;
+  double created_unix_seconds = 0;
+  Json state;                // small state that is no tensor: cursor, schedule, rng, decisions of auto, …
+  struct File { std::string name; uint64_t bytes = 0; std::string xxh128; };
+  std::vector<File> files;
+};
+
+std::string checkpoint_name(uint64_t step);  // "step-00001234": 8 digits, more when needed
+
+// Writes and commits `directory`/step-… . On failure nothing of it counts, the .tmp is removed where possible, and the
+// error is thrown. Committing a step that exists already replaces nothing: returns its path after verifying it, or
+// replaces it when it does not verify.
+std::string commit(FileSystem& fs, const std::string& directory, Manifest manifest, std::span<const NamedArray> arrays);
+
+struct Candidate {
+  std::string path;
+  uint64_t step = 0;
+  bool valid = false;
+  std::string reason;        // why not, one clause naming the file: "rank-0-of-1.safetensors is 12 bytes, manifest says 90"
+};
+
+// Every entry of `directory` that looks like a checkpoint, highest step (by manifest) first. A directory whose name
+// and manifest disagree, *.tmp, and names that are no checkpoint's are listed as invalid with the reason.
+// hash: also read and hash every file.
+std::vector<Candidate> list_checkpoints(const FileSystem& fs, const std::string& directory, bool hash);
+
+// The newest checkpoint that verifies (sizes, hashes, header); older ones are not read once one is found. `skipped`
+// gets the newer ones passed over.
+std::optional<Candidate> find_newest_valid(const FileSystem& fs, const std::string& directory,
+                                           std::vector<Candidate>* skipped);
+
+Manifest read_manifest(const FileSystem& fs, const std::string& checkpoint_path);
+
+// One tensor file read into memory and checked against the manifest (size, hash, header).
+class LoadedFile {
+ public:
+  const SafetensorsHeader& header() const { return header_; }
+  // Throws Error(kData) naming file and tensor when it is not there.
+  std::span<const std::byte> bytes(const std::string& name) const;
+
+ private:
+  friend LoadedFile load_file(const FileSystem&, const std::string&, const Manifest::File&);
+  SafetensorsHeader header_;
+  std::string content_, path_;
+};
+LoadedFile load_file(const FileSystem& fs, const std::string& checkpoint_path, const Manifest::File& file);
+
+// Removes committed checkpoints beyond the `keep` newest *valid-looking* ones (never the newest valid one) and every
+// stale *.tmp. Returns what was removed.
+std::vector<std::string> prune(FileSystem& fs, const std::string& directory, int64_t keep);
+
+}  // namespace skytrain::checkpoint

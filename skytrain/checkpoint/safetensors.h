@@ -1,0 +1,56 @@
+// skytrain/checkpoint/safetensors.h
+//
+// The safetensors file format (https://huggingface.co/docs/safetensors, v0.3+): u64 little-endian header length, JSON
+// header, tensor bytes without holes. Knows bytes, dtypes and shapes; no tensors.
+//
+// The reader trusts nothing: every offset, size product and key is checked before a byte is used, and no allocation
+// follows a number of the file before that number was checked against the file's size.
+
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "skytrain/base/file_system.h"
+
+namespace skytrain::checkpoint {
+
+enum class Dtype { kF64, kF32, kF16, kBF16, kI64, kI32, kI16, kI8, kU8, kBool };
+size_t dtype_size(Dtype dtype);
+std::string_view dtype_name(Dtype dtype);  // "F32", as in the file
+
+// A named array to be written. The bytes are borrowed.
+struct NamedArray {
+  std::string name;
+  Dtype dtype = Dtype::kF32;
+  std::vector<int64_t> shape;            // empty: a scalar
+  std::span<const std::byte> bytes;      // little-endian, row-major; product(shape) * dtype_size
+};
+
+struct ArrayInfo {
+  Dtype dtype = Dtype::kF32;
+  std::vector<int64_t> shape;
+  uint64_t begin = 0, end = 0;           // byte range in the file (absolute)
+};
+
+struct SafetensorsHeader {
+  std::map<std::string, ArrayInfo> arrays;
+  std::map<std::string, std::string> metadata;  // "__metadata__"
+  uint64_t file_bytes = 0;
+};
+
+// Streams the file to `out`; arrays are written in order of (dtype size descending, name) as the reference does; the
+// data section starts at a multiple of 64. Returns bytes written.
+uint64_t write_safetensors(WritableFile& out, std::span<const NamedArray> arrays,
+                           const std::map<std::string, std::string>& metadata);
+
+// Parses and checks the header of a file of `file_bytes` bytes whose first bytes are `head` (at least the header, or
+// the whole file). Throws Error(kData) naming file, tensor and cause.
+SafetensorsHeader parse_safetensors_header(std::string_view head, uint64_t file_bytes, const std::string& file);
+SafetensorsHeader read_safetensors_header(const FileSystem& fs, const std::string& file);
+
+}  // namespace skytrain::checkpoint
