@@ -3,7 +3,7 @@
 // The only source of time. Real programs use Clock::real(); tests use FakeClock and move time by hand.
 
 #pragma once
-#include <cstdint>
+#include <atomic>
 #include <string>
 
 namespace skytrain {
@@ -32,7 +32,7 @@ class FakeClock final : public Clock {
 
  private:
   double unix_start_;
-  double elapsed_ = 0;
+  std::atomic<double> elapsed_ = 0;
 };
 
 // "2026-11-30T13:50:07Z"; with `compact` "20261130T135007Z" (sorts by time, safe in file names).

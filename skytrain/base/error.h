@@ -54,4 +54,7 @@ class Error : public std::exception {
   std::string where_, problem_, hint_, message_;
 };
 
+// Error(kEnvironment, where, "<failed>: <text of errnum>") with a hint that fits the errno. failed: "cannot open".
+Error errno_error(std::string where, std::string_view failed, int errnum);
+
 }  // namespace skytrain

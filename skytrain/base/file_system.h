@@ -4,8 +4,8 @@
 // can cut the power between any two calls: MemoryFileSystem keeps what was made durable apart from what was only
 // written, and can fail the n-th call with ENOSPC, EIO or EROFS.
 //
-// All methods throw Error(kEnvironment) that names the path and the errno text ("No space left on device"), with a hint.
-// RealFileSystem is thread-safe (it holds no state). Paths are UTF-8 bytes, '/' separated.
+// All methods throw Error(kEnvironment) that names the path and the errno text ("No space left on device"), with a
+// hint. RealFileSystem is thread-safe (it holds no state). Paths are UTF-8 bytes, '/' separated.
 
 #pragma once
 #include <cstddef>
@@ -54,10 +54,10 @@ class FileSystem {
   virtual void make_directories(const std::string& path) = 0;  // like mkdir -p
   virtual bool make_directory(const std::string& path) = 0;    // false: it exists already
   virtual void rename(const std::string& from, const std::string& to) = 0;
-  virtual void remove_file(const std::string& path) = 0;       // no error when absent
-  virtual void remove_tree(const std::string& path) = 0;       // no error when absent; does not follow links
+  virtual void remove_file(const std::string& path) = 0;  // no error when absent
+  virtual void remove_tree(const std::string& path) = 0;  // no error when absent; does not follow links
   virtual void truncate(const std::string& path, uint64_t size) = 0;
-  virtual void sync_directory(const std::string& path) = 0;    // makes names created or renamed in it durable
+  virtual void sync_directory(const std::string& path) = 0;        // makes names created or renamed in it durable
   virtual uint64_t free_bytes(const std::string& path) const = 0;  // for an unprivileged writer
 
   bool exists(const std::string& path) const { return stat(path).has_value(); }
@@ -89,16 +89,21 @@ class MemoryFileSystem final : public FileSystem {
   void sync_directory(const std::string& path) override;
   uint64_t free_bytes(const std::string& path) const override;
 
-  // Called before every mutating call with its name ("append", "sync", "rename", …) and path; a non-zero errno makes
-  // the call fail with it. Lets a test fail or "kill" (by throwing its own type) at the n-th call.
+  // Called before every mutating call with its name (open, append, sync, close, mkdir, rename, remove, remove_tree,
+  // truncate, sync_directory) and path; a non-zero errno makes the call fail with it. Lets a test fail or "kill" (by
+  // throwing its own type) at the n-th call.
   void set_fault(std::function<int(std::string_view call, const std::string& path)> fault);
   // Cuts the power: forgets every byte not synced and every name whose directory was not synced since.
+  // Files that were open are dead: their calls fail with EIO.
   void crash();
+  // The other way a disk can lose power: every name got there, but no byte that was not synced (what ext4 and XFS do to
+  // a file that is renamed without an fsync: it is there, and empty).
+  void crash_keeping_names();
   void set_capacity(uint64_t bytes);  // appends beyond fail with ENOSPC
 
  private:
   struct Impl;
-  std::unique_ptr<Impl> impl_;
+  std::shared_ptr<Impl> impl_;  // shared with the open files
 };
 
 }  // namespace skytrain

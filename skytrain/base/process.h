@@ -1,14 +1,12 @@
 // skytrain/base/process.h
 //
-// Child processes: started with posix_spawn semantics (no code of ours runs between fork and exec), watched through a
-// pidfd. Linux only.
+// Child processes: between fork and exec only async-signal-safe calls run, so threads of ours can't wedge the child;
+// afterwards they are watched through a pidfd. Linux only. A ChildProcess belongs to one thread.
 
 #pragma once
 #include <sys/types.h>
 
 #include <cstdint>
-
-#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -43,32 +41,38 @@ struct ExitStatus {
 class ChildProcess {
  public:
   struct Options {
-    std::vector<std::string> argv;                      // argv[0] is the program's path
+    std::vector<std::string> argv;                               // argv[0] is the program's path
     std::vector<std::pair<std::string, std::string>> extra_env;  // added to our environment
-    std::vector<std::pair<int, int>> fds;               // (our fd, number in the child); others are closed there
-    std::string stdout_stderr_file;                     // "" = inherited
-    bool new_process_group = true;                      // so that the terminal's Ctrl-C reaches only us
-    int parent_death_signal = 0;                        // prctl(PR_SET_PDEATHSIG) when non-zero
+    std::vector<std::pair<int, int>> fds;  // (our fd, number in the child); others are closed there
+    std::string stdout_stderr_file;        // "" = inherited
+    // So that the terminal's Ctrl-C reaches only us. The child then reads /dev/null, unless `fds` gives it a 0: a group
+    // in the background that reads the terminal is stopped.
+    bool new_process_group = true;
+    // prctl(PR_SET_PDEATHSIG) when non-zero. It is the spawning *thread* whose end counts: spawn from one that stays.
+    int parent_death_signal = 0;
   };
   // Throws Error(kEnvironment) naming the program when it can't be started.
   static ChildProcess spawn(const Options& options);
 
-  ChildProcess(ChildProcess&&) noexcept = default;
-  ChildProcess& operator=(ChildProcess&&) noexcept = default;
-  ~ChildProcess();  // kills (SIGKILL) and reaps a child that still runs
+  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&& other) noexcept;
+  ~ChildProcess();  // kills (SIGKILL, with its process group) and reaps a child that still runs
 
   pid_t pid() const { return pid_; }
   int pidfd() const { return pidfd_.get(); }  // readable when the child has ended
   void signal(int signo);                     // no error when it has ended
   // Waits up to `seconds` (forever when negative); nullopt on time-out.
   std::optional<ExitStatus> wait(double seconds = -1);
-  // Peak resident memory in bytes, known after wait().
+  // Peak resident memory in bytes, known after wait(). Never below ours at the time of the fork.
   uint64_t peak_rss_bytes() const { return peak_rss_bytes_; }
 
  private:
   ChildProcess() = default;
+  void end() noexcept;
+
   pid_t pid_ = -1;
   Fd pidfd_;
+  bool own_group_ = false;
   std::optional<ExitStatus> status_;
   uint64_t peak_rss_bytes_ = 0;
 };

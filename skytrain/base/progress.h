@@ -1,7 +1,8 @@
 // skytrain/base/progress.h
 //
 // How far a long task is, for people: a bar with rate and ETA redrawn in place on a terminal, calm lines elsewhere
-// (at most one every few seconds, and one at each 10 %). Writes to stderr only. Not thread-safe: one owner.
+// (at most one every few seconds, and one at each 10 %). Writes to stderr only. Not thread-safe: one owner; but log()
+// may be called from any thread, and its lines don't tear the bar.
 
 #pragma once
 #include <cstdint>
@@ -16,11 +17,12 @@ class Progress {
  public:
   struct Options {
     int fd = 2;
-    bool is_terminal = false;          // see detect_terminal()
-    int columns = 80;                  // of the terminal
-    double redraw_seconds = 0.1;       // on a terminal
-    double line_seconds = 10;          // elsewhere
-    std::string unit = "samples";      // what `done` and `total` count
+    bool is_terminal = false;      // see detect_terminal()
+    int columns = 80;              // of the terminal; 0: asked at each redraw, so that a resize is followed
+    bool unicode = true;           // the bar of block characters, else of '#'
+    double redraw_seconds = 0.1;   // on a terminal
+    double line_seconds = 10;      // elsewhere
+    std::string unit = "samples";  // what `done` and `total` count
     Clock* clock = &Clock::real();
   };
   explicit Progress(Options options);
@@ -38,7 +40,8 @@ class Progress {
   std::unique_ptr<Impl> impl_;
 };
 
-// Options for this process's stderr: a terminal that is not dumb (TERM), NO_COLOR and COLUMNS honoured.
+// Options for this process's stderr: a terminal that is not dumb (TERM), COLUMNS and the locale honoured. There are no
+// colours, so NO_COLOR has nothing to turn off.
 Progress::Options detect_terminal();
 
 }  // namespace skytrain

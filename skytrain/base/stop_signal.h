@@ -15,7 +15,8 @@ class StopSignal {
   static int requests();
   // The last signal's number, 0 if none.
   static int last_signal();
-  // Readable when a request has come in: for poll().
+  // For poll(): one byte a request is waiting in it (non-blocking); read it away to wait for the next. -1 before
+  // install().
   static int fd();
   // As if a signal had come (a stop message from the agent).
   static void request();

@@ -25,9 +25,9 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 // The shortest text that reads back as the same double ("0.001", "1e-05", "nan").
 std::string shortest_double(double value);
 
-std::string human_bytes(double bytes);        // "11.0 MiB"
-std::string human_seconds(double seconds);    // "4.2 s", "3 min 05 s", "2 h 10 min"
-std::string human_count(double count);        // "60,000"
+std::string human_bytes(double bytes);      // "11.0 MiB"
+std::string human_seconds(double seconds);  // "4.2 s", "3 min 05 s", "2 h 10 min"
+std::string human_count(double count);      // "60,000"
 
 // The candidate closest to `word` (Damerau-Levenshtein distance, case folded), or "" when none is close enough
 // (more than a third of the word's length, at least 1, at most 3 edits).
@@ -37,6 +37,14 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
 
 // Printable form of untrusted text: control characters and invalid UTF-8 as \xNN, cut at `limit` bytes with "…".
 std::string printable(std::string_view text, size_t limit = 200);
+
+// Offset of the first byte that is not well-formed UTF-8, or npos.
+size_t invalid_utf8_at(std::string_view text);
+
+// Columns that `text` (UTF-8, no control characters) takes on a terminal; East Asian wide characters take two.
+size_t display_width(std::string_view text);
+// `text`, or its start and "…" when it is wider than `columns`.
+std::string cut_to_width(std::string_view text, size_t columns);
 
 std::string base64(std::string_view bytes);
 

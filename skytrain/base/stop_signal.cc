@@ -1,0 +1,69 @@
+#include "skytrain/base/stop_signal.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+
+#include "skytrain/base/error.h"
+
+namespace skytrain {
+namespace {
+
+std::atomic<int> g_requests{0};
+std::atomic<int> g_last_signal{0};
+std::atomic<int> g_read_fd{-1};
+std::atomic<int> g_write_fd{-1};
+static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
+
+void count_request() {
+  g_requests.fetch_add(1);
+  const int fd = g_write_fd.load();
+  if (fd >= 0) {
+    const char byte = 1;
+    [[maybe_unused]] const ssize_t ignored = ::write(fd, &byte, 1);  // a full pipe is readable already
+  }
+}
+
+void on_signal(int signo) {
+  const int saved = errno;
+  g_last_signal.store(signo);
+  count_request();
+  errno = saved;
+}
+
+}  // namespace
+
+void StopSignal::install() {
+  if (g_read_fd.load() < 0) {
+    int fds[2];
+    if (::pipe2(fds, O_CLOEXEC | O_NONBLOCK) != 0) throw errno_error("signal handling", "cannot make a pipe", errno);
+    g_read_fd.store(fds[0]);
+    g_write_fd.store(fds[1]);
+  }
+  struct sigaction action {};
+  action.sa_handler = on_signal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+  action.sa_handler = SIG_IGN;
+  ::sigaction(SIGPIPE, &action, nullptr);
+}
+
+int StopSignal::requests() { return g_requests.load(); }
+int StopSignal::last_signal() { return g_last_signal.load(); }
+int StopSignal::fd() { return g_read_fd.load(); }
+void StopSignal::request() { count_request(); }
+
+void StopSignal::reset_for_test() {
+  g_requests.store(0);
+  g_last_signal.store(0);
+  char byte;
+  while (g_read_fd.load() >= 0 && ::read(g_read_fd.load(), &byte, 1) == 1) {
+  }
+}
+
+}  // namespace skytrain
