@@ -285,7 +285,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Parity,
                          testing::Combine(testing::Values("simplecnn", "mlp", "convnet"),
                                           testing::Values("sgd", "sgd_plain", "sgd_nesterov_decay", "adam",
                                                           "adam_decay")),
-                         [](const auto& info) { return std::get<0>(info.param) + "_" + std::get<1>(info.param); });
+                         [](const auto& test) { return std::get<0>(test.param) + "_" + std::get<1>(test.param); });
 
 TEST(Schedules, AreThoseOfLrScheduler) {
   int cases = 0;
@@ -345,7 +345,7 @@ TEST_P(Initialisation, KeepsTheBoundsOfPyTorchForAnySeed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Initialisation, testing::Values("simplecnn", "mlp", "convnet"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& test) { return test.param; });
 
 }  // namespace
 }  // namespace skytrain
