@@ -33,7 +33,8 @@ bool wait_for(int fd, short events, double seconds) {
     const int ready = ::poll(&poll_fd, 1, milliseconds);
     if (ready > 0) return true;
     if (ready == 0) return false;
-    if (errno != EINTR) throw Error(ErrorKind::kInternal, "", str("poll on the worker's socket: ", std::strerror(errno)));
+    if (errno != EINTR)
+      throw Error(ErrorKind::kInternal, "", str("poll on the worker's socket: ", std::strerror(errno)));
   }
 }
 
@@ -81,7 +82,8 @@ std::optional<Json> Channel::next_buffered_frame() {
   if (available < kHeaderBytes) return std::nullopt;
   const uint32_t length = frame_length(buffer_.data() + consumed_);
   if (length > kMaxFrameBytes) {
-    throw Error(ErrorKind::kInternal, "", str("a frame announces ", length, " bytes, at most ", kMaxFrameBytes, " are allowed"));
+    throw Error(ErrorKind::kInternal, "",
+                str("a frame announces ", length, " bytes, at most ", kMaxFrameBytes, " are allowed"));
   }
   if (available - kHeaderBytes < length) return std::nullopt;
   const std::string_view body(buffer_.data() + consumed_ + kHeaderBytes, length);

@@ -26,10 +26,10 @@ class Channel {
   // False when the peer has gone (EPIPE, ECONNRESET); never raises SIGPIPE. Waits while the peer is slow to read.
   // Bytes that are not UTF-8 are replaced. Throws Error(kInternal) when the message is longer than a frame may be.
   bool send(const Json& message);
-  // Waits up to `seconds` (forever when negative) for a whole frame. nullopt: time-out, or the peer has gone (closed()).
-  // Frames that the peer sent before it went are still delivered. One read may bring several frames, so a caller that
-  // polls fd() must call receive(0) until it gives nothing.
-  // Throws Error(kInternal) on a frame that is too long or no JSON object; the stream is of no use after that.
+  // Waits up to `seconds` (forever when negative) for a whole frame. nullopt: time-out, or the peer has gone
+  // (closed()). Frames that the peer sent before it went are still delivered. One read may bring several frames, so a
+  // caller that polls fd() must call receive(0) until it gives nothing. Throws Error(kInternal) on a frame that is too
+  // long or no JSON object; the stream is of no use after that.
   std::optional<Json> receive(double seconds);
   // The peer has gone: a send failed or the end of the stream was read.
   bool closed() const { return closed_; }

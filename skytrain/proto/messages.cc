@@ -159,7 +159,8 @@ class Decoder {
   void operator()(const char* key, int& value) {
     int64_t wide = 0;
     (*this)(key, wide);
-    if (wide < std::numeric_limits<int>::min() || wide > std::numeric_limits<int>::max()) refuse(key, "a small integer");
+    if (wide < std::numeric_limits<int>::min() || wide > std::numeric_limits<int>::max())
+      refuse(key, "a small integer");
     value = static_cast<int>(wide);
   }
   void operator()(const char* key, int64_t& value) {

@@ -42,48 +42,48 @@ struct Start {
 };
 
 struct Started {
-  uint64_t resume_step = 0;       // 0: from the beginning
+  uint64_t resume_step = 0;  // 0: from the beginning
   uint64_t resume_samples = 0;
   uint64_t total_steps = 0, total_samples = 0, samples_per_epoch = 0;
   int64_t parameters = 0;
-  int64_t devices = 0;            // replicas
+  int64_t devices = 0;  // replicas
   int64_t slot = 0;
-  std::string precision;          // "fp32" | "bf16"
+  std::string precision;                                       // "fp32" | "bf16"
   std::vector<std::pair<std::string, std::string>> decisions;  // key path, reason: what auto decided
-  Json recipe;                    // with every auto filled in
+  Json recipe;                                                 // with every auto filled in
 };
 
 struct ProgressReport {
   uint64_t step = 0, samples = 0;
   double epoch = 0, loss = 0, lr = 0, samples_per_second = 0;
-  double unix_seconds = 0;        // when the step was done
-  bool first = false;             // the first step of this process
+  double unix_seconds = 0;  // when the step was done
+  bool first = false;       // the first step of this process
 };
 
 struct Note {
-  std::string level;              // "info" | "warning"
+  std::string level;  // "info" | "warning"
   std::string line;
 };
 
 struct CheckpointDone {
   uint64_t step = 0;
   std::string path;
-  double seconds = 0;             // that training waited
+  double seconds = 0;  // that training waited
 };
 
 struct EvaluationDone {
   uint64_t step = 0, samples = 0;
-  double loss = 0, top1 = 0;      // top1 in [0, 1]
+  double loss = 0, top1 = 0;  // top1 in [0, 1]
   double seconds = 0;
 };
 
-struct Interrupted {              // saved; exit 75
+struct Interrupted {  // saved; exit 75
   uint64_t step = 0, samples = 0;
   std::string checkpoint;
 };
 
 struct Finished {
-  Json summary;                   // as in docs/run-directory.md, without what only the front program knows
+  Json summary;  // as in docs/run-directory.md, without what only the front program knows
 };
 
 struct Failed {

@@ -68,7 +68,8 @@ TEST(Messages, AFieldThatIsMissingIsNamed) {
     for (const auto& [key, value] : whole.items()) {
       Json lacking = whole;
       lacking.erase(key);
-      EXPECT_NE(problem_of_decode(lacking).find("lacks \"" + key + "\""), std::string::npos) << whole << " without " << key;
+      EXPECT_NE(problem_of_decode(lacking).find("lacks \"" + key + "\""), std::string::npos)
+          << whole << " without " << key;
     }
   }
 }
@@ -105,7 +106,9 @@ TEST(Messages, ALossThatIsNoNumberArrivesAsSuch) {
     report.loss = loss;
     const auto back = std::get<ProgressReport>(decode(through_text(encode(report))));
     EXPECT_EQ(std::isnan(back.loss), std::isnan(loss));
-    if (!std::isnan(loss)) EXPECT_EQ(back.loss, loss);
+    if (!std::isnan(loss)) {
+      EXPECT_EQ(back.loss, loss);
+    }
   }
 }
 
