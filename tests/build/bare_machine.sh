@@ -25,12 +25,14 @@ if [[ -e $bare && ! -e $bare/.skytrain-bare ]]; then
 fi
 
 mounts=(proc dev)
+# shellcheck disable=SC2317
 unmount() {
   local folder
   for folder in "${mounts[@]}"; do
     if mountpoint -q "$bare/$folder"; then umount --recursive "$bare/$folder"; fi
   done
 }
+# shellcheck disable=SC2317 # called by the trap
 leave() {
   unmount
   if ! $keep; then rm -rf --one-file-system "$bare"; fi
@@ -63,11 +65,12 @@ fi
 environment=(HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb LANG=C.UTF-8)
 while IFS= read -r variable; do environment+=("$variable"); done < <(env | grep -E \
   '^(PIP_[A-Z_]+|https?_proxy|no_proxy|HTTPS?_PROXY|NO_PROXY|LIBTORCH|SKYTRAIN_JOBS|SKYTRAIN_APT_MIRROR|CI)=' || true)
-git clone -q --no-hardlinks "$repository" "$bare/root/skytrain"
+mkdir -p "$bare/srv"
+git clone -q --no-hardlinks "$repository" "$bare/srv/skytrain"
 if [[ -d $repository/../shared ]]; then
-  mkdir -p "$bare/root/shared"  # as a clone has it beside itself; read by the tests labelled `shared`
-  mount --bind -o ro "$(readlink -f "$repository/../shared")" "$bare/root/shared"
-  mounts+=(root/shared)
+  mkdir -p "$bare/srv/shared"  # as a clone has it beside itself; read by the tests labelled `shared`
+  mount --bind -o ro "$(readlink -f "$repository/../shared")" "$bare/srv/shared"
+  mounts+=(srv/shared)
 fi
 mount -t proc proc "$bare/proc"
 mount --rbind /dev "$bare/dev"
@@ -77,6 +80,6 @@ echo "bare_machine: $(chroot "$bare" sh -c 'cat /etc/debian_version; dpkg-query 
   "packages; root ready after $((SECONDS - began)) s; now ./dev $*" >&2
 began=$SECONDS
 status=0
-env -i "${environment[@]}" chroot "$bare" bash -c 'cd /root/skytrain && exec ./dev "$@"' - "$@" </dev/null || status=$?
+env -i "${environment[@]}" chroot "$bare" bash -c 'cd /srv/skytrain && exec ./dev "$@"' - "$@" </dev/null || status=$?
 echo "bare_machine: ./dev $* ended with $status after $((SECONDS - began)) s" >&2
 exit "$status"
