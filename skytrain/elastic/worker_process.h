@@ -1,0 +1,54 @@
+// skytrain/elastic/worker_process.h
+//
+// Runs one skytrain-worker from its start to its end: starts it with its end of a socket pair, hands it the recipe,
+// passes on what it reports, carries stop requests to it, and tells how it ended. Not thread-safe: one caller.
+//
+// The first stop request (StopSignal) is passed on, so that the worker saves and ends; the second kills it. The worker
+// and whatever it started are a process group of their own, so the terminal's Ctrl-C does not reach them.
+
+#pragma once
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "skytrain/base/error.h"
+#include "skytrain/proto/messages.h"
+
+namespace skytrain::elastic {
+
+// Told what the worker reports, in its order, on the thread that called run_worker.
+class WorkerObserver {
+ public:
+  virtual ~WorkerObserver() = default;
+  virtual void on_hello(const proto::Hello&) {}
+  virtual void on_started(const proto::Started&) {}
+  virtual void on_progress(const proto::ProgressReport&) {}
+  virtual void on_note(const proto::Note&) {}
+  virtual void on_checkpoint(const proto::CheckpointDone&) {}
+  virtual void on_evaluation(const proto::EvaluationDone&) {}
+  // The first stop request has been passed on.
+  virtual void on_stopping() {}
+};
+
+struct WorkerOptions {
+  std::string program;   // see worker_location.h
+  std::string log_file;  // its stdout and stderr are appended
+  proto::Start start;
+  int lock_fd = -1;                // given to it as proto::kLockFd; -1: none
+  double handshake_seconds = 120;  // from its start to its hello: LibTorch may come over a slow network disk
+  double exit_seconds = 10;        // from its last word to its end
+};
+
+struct WorkerEnd {
+  // How it ended. An Error: what the worker reported (Failed), kLostWorkers when it died, kEnvironment when it could
+  // not be loaded, kAborted on a second stop request, kInternal when it did not keep to the protocol.
+  std::variant<proto::Finished, proto::Interrupted, Error> outcome;
+  uint64_t peak_rss_bytes = 0;  // as the kernel counted it
+};
+
+// Throws Error(kEnvironment) when the program can't be started at all. No process of the worker's group is left when it
+// returns, unless that process took itself out of the group.
+WorkerEnd run_worker(const WorkerOptions& options, WorkerObserver& observer);
+
+}  // namespace skytrain::elastic
