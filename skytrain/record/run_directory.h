@@ -8,7 +8,7 @@
 //   events.out.tfevents.*                TensorBoard
 //   checkpoints/step-00001234/           state
 //   evaluation.json   confusion matrix, per-class counts, sample mistakes of the last evaluation
-//   summary.json      written once, when the run is complete: the result
+//   summary.json      the result, or how far it came
 //   report.html       self-contained
 //   log.txt           what the worker and the front program had to say
 //   lock              held (flock) by whoever writes
@@ -16,6 +16,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "skytrain/base/clock.h"
@@ -39,27 +40,35 @@ class RunDirectory {
   std::string summary() const { return file("summary.json"); }
   std::string report() const { return file("report.html"); }
   std::string log() const { return file("log.txt"); }
+  std::string lock() const { return file("lock"); }
 
   // Creates <runs>/<name>/<UTC now>/ ("-2", "-3" … appended when that second is taken) with recipe.* and run.json.
+  // run.json is written last: a folder that has one is whole. Processes may create runs of one name at the same time.
   static RunDirectory create(FileSystem& fs, const Clock& clock, const std::string& runs, const std::string& name,
-                             const std::string& recipe_yaml, const OrderedJson& recipe_json, const OrderedJson& run_json);
+                             const std::string& recipe_yaml, const OrderedJson& recipe_json,
+                             const OrderedJson& run_json);
 
  private:
   std::string path_;
 };
 
+// Adds an entry to `attempts` of run.json, which is replaced atomically. Call with the run's lock held.
+void add_attempt(FileSystem& fs, const RunDirectory& run, const OrderedJson& attempt);
+
 // What --resume auto looks at.
 struct FoundRun {
   RunDirectory directory;
-  bool complete = false;      // summary.json is there
+  bool complete = false;  // summary.json says so
   Json run_json;
 };
-// Runs below <runs>/<name>, newest first. A folder without a readable run.json is passed over, with a note.
+// Runs below <runs>/<name>, newest first, by the time and number in the folder's name. A folder without a readable
+// run.json, or not named by a time (a copy, a run kept by hand), is passed over, with a note.
 std::vector<FoundRun> find_runs(const FileSystem& fs, const std::string& runs, const std::string& name,
                                 std::vector<std::string>* notes);
 
 // Exclusive right to write a run, held through flock(2) on <run>/lock, so it ends with the process that holds it.
 // The descriptor may be handed to a child. Throws Error(kEnvironment) "is in use by process N" after `wait_seconds`.
-Fd lock_run(const RunDirectory& run, double wait_seconds);
+// On the real disk only.
+Fd lock_run(const RunDirectory& run, double wait_seconds, Clock& clock = Clock::real());
 
 }  // namespace skytrain::record

@@ -4,27 +4,38 @@
 // (tensorflow/core/util/event.proto, tensorflow/core/framework/summary.proto).
 
 #pragma once
+#include <cstdint>
 #include <memory>
 #include <string>
 
 #include "skytrain/base/clock.h"
 #include "skytrain/base/file_system.h"
+#include "skytrain/base/json.h"
 
 namespace skytrain::record {
 
 class TensorBoardWriter {
  public:
-  // Opens <directory>/events.out.tfevents.<unix seconds>.<host>.<pid>.<n>. With resume_step > 0 it first writes a
-  // SessionLog START at resume_step + 1, which makes TensorBoard drop what an earlier attempt wrote beyond.
+  // Opens <directory>/events.out.tfevents.<unix seconds>.<host>.<pid>.<n>, a name that sorts after the event files that
+  // are there (also when the clock went back), because TensorBoard reads them in the order of their names. The file
+  // begins with a SessionLog START at resume_step + 1, which makes TensorBoard drop what earlier files hold from that
+  // step on.
   TensorBoardWriter(FileSystem& fs, Clock& clock, const std::string& directory, uint64_t resume_step);
-  ~TensorBoardWriter();
-  // tag: "train/loss". Not thread-safe.
+  ~TensorBoardWriter();  // writes what is buffered
+
+  // tag: "train/loss". Buffered; handed to the file at most once a second, by the time of the calls. Kept as a float.
+  // Not thread-safe. After an Error (a full disk) the file holds whole records, and the next call tries again.
   void scalar(const std::string& tag, uint64_t step, double value);
   void flush();
+
+  const std::string& path() const;
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+// The scalars of one line of metrics.jsonl: train/loss, train/lr, train/samples_per_second, or eval/loss, eval/top1.
+void write_scalars(TensorBoardWriter& writer, const OrderedJson& metrics_line);
 
 }  // namespace skytrain::record
