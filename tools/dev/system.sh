@@ -8,7 +8,7 @@ packages_build=(
 )
 packages_style=(clang-format clang-tidy shellcheck git)
 packages_judges=(python3-venv chromium fonts-dejavu-core)
-packages_package=(zstd binutils)
+packages_package=(zstd binutils)  # binutils: strip
 packages_bare=(debootstrap)
 
 # Names of a list that are not installed.
