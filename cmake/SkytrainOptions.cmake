@@ -8,7 +8,6 @@ add_library(skytrain_warnings INTERFACE)
 target_compile_options(skytrain_warnings INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual
                                                    -Wno-missing-field-initializers -Werror)
 
-add_compile_definitions(SKYTRAIN_VERSION="${PROJECT_VERSION}")
 add_compile_options(-fno-omit-frame-pointer)
 if(SKYTRAIN_SANITIZE_ADDRESS)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all)
