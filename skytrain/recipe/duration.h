@@ -6,6 +6,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace skytrain::recipe {
 
@@ -16,6 +17,14 @@ struct Duration {
 
   bool operator==(const Duration&) const = default;
 };
+
+// The unit that `text` names ("steps", "step", "%", "min", …) with the factor to Duration's own unit; nullptr if none.
+struct UnitName {
+  const char* text;
+  Duration::Unit unit;
+  double factor;
+};
+const UnitName* find_unit(std::string_view text);
 
 std::string to_string(const Duration& duration);  // "500 steps", "5%", "600 s": reads back as the same value
 

@@ -24,12 +24,14 @@ struct Origin {
 
 struct Resolved {
   Recipe recipe;
-  std::string file;                       // as given on the command line
-  std::map<std::string, Origin> origins;  // key path ("train.optimizer.lr", "data.transforms[0].mean") -> origin
+  std::string file;  // as given on the command line
+  std::map<std::string, Origin>
+      origins;  // key path ("train.optimizer.lr", "data.transforms[0].normalize.mean") -> origin
 };
 
-// overrides: "key.path=value" each, the value in YAML's syntax; a later one wins. Data paths from the file are relative
-// to the file's folder, from --set to the current folder.
+// overrides: "key.path=value" each, the value in YAML's syntax; a later one wins, and `steps` wins over `epochs` of the
+// file (and the other way round). Data paths from the file are relative to the file's folder, from --set to the current
+// folder.
 Resolved resolve_file(FileSystem& fs, const std::string& path, const std::vector<std::string>& overrides);
 Resolved resolve_text(const std::string& yaml, const std::string& file_name, const std::string& base_folder,
                       const std::vector<std::string>& overrides);
@@ -37,8 +39,9 @@ Resolved resolve_text(const std::string& yaml, const std::string& file_name, con
 // Records a decision that `auto` took (also in recipe by the caller).
 void record_auto(Resolved& resolved, const std::string& key, const std::string& reason);
 
-// The resolved recipe as JSON with every key present, in the order of the documentation. `auto` that nobody has decided
-// is the string "auto", an absent optional null. from_json(to_json(r)) == r; from_json refuses unknown keys (kRecipe).
+// The resolved recipe as JSON with every key present that its names take, in the order of the documentation. `auto`
+// that nobody has decided is the string "auto", an absent optional null. from_json(to_json(r)) == r; from_json refuses
+// unknown keys (kRecipe).
 OrderedJson to_json(const Recipe& recipe);
 Recipe from_json(const Json& json);
 
@@ -51,9 +54,10 @@ OrderedJson explain_json(const Resolved& resolved);
 std::string reference_markdown();
 
 // What must be equal for one run to be the continuation of another: the recipe without what may change between
-// attempts (name, checkpoint.*, eval.*, and decisions of auto), hashed.
+// attempts (name, data paths, checkpoint.*, eval.*, devices, and what auto decides), hashed.
 std::string fingerprint(const Recipe& recipe);
-// Key paths in which two recipes differ in that respect, with both values: for a refusal to resume.
+// Key paths in which two recipes differ in that respect, with both values ("train.batch: 64, was 32" for a: 32, b: 64):
+// for a refusal to resume. `auto` on one side agrees with any decision on the other.
 std::vector<std::string> differences(const Recipe& a, const Recipe& b);
 
 }  // namespace skytrain::recipe
