@@ -15,9 +15,10 @@ namespace skytrain::data {
 
 class BatchFiller {
  public:
-  // dataset must outlive this. training: random transforms apply. Throws Error(kRecipe) when a transform does not fit the
-  // data (number of channels).
-  BatchFiller(const Dataset& dataset, const std::vector<recipe::TransformSpec>& transforms, uint64_t seed, bool training);
+  // dataset must outlive this. training: random transforms apply. Throws Error(kRecipe) when a transform does not fit
+  // the data (number of channels).
+  BatchFiller(const Dataset& dataset, const std::vector<recipe::TransformSpec>& transforms, uint64_t seed,
+              bool training);
 
   // Writes sample samples[i] to images + i*C*H*W and its label to labels[i]. No allocation. Thread-safe.
   void fill(uint64_t epoch, std::span<const uint64_t> samples, float* images, int64_t* labels) const;

@@ -15,11 +15,11 @@
 namespace skytrain::data {
 
 struct DatasetInfo {
-  uint64_t samples = 0;               // > 0
+  uint64_t samples = 0;  // > 0
   int64_t channels = 0, height = 0, width = 0;
-  int64_t classes = 0;                // highest label + 1
-  std::string format;                 // "idx", "synthetic"
-  std::string fingerprint;            // xxh128 of the content: equal for equal samples, whatever the packing
+  int64_t classes = 0;      // highest label + 1
+  std::string format;       // "idx", "synthetic"
+  std::string fingerprint;  // xxh128 of the content: equal for equal samples, whatever the packing
   uint64_t bytes_in_memory = 0;
 };
 
@@ -35,10 +35,14 @@ class Dataset {
   virtual std::string name(uint64_t index) const = 0;
 };
 
-// Opens what `spec` names. seed: of the recipe (synthetic data depends on it); eval: a different draw of synthetic data.
-// classes: of the model; a label outside [0, classes) is refused with its index.
-// Throws Error(kData) naming the file, or Error(kEnvironment) for disk trouble.
+// Opens what `spec` names. seed: of the recipe (synthetic data depends on it); eval: a different draw of synthetic
+// data. classes: of the model; a label outside [0, classes) is refused with its index. Throws Error(kData) naming the
+// file, Error(kEnvironment) for disk trouble or lack of memory, or Error(kRecipe) for a format or split that does not
+// exist and for synthetic data too large to keep.
 std::unique_ptr<Dataset> open_dataset(FileSystem& fs, const recipe::DatasetSpec& spec, int64_t classes, uint64_t seed,
                                       bool eval);
+
+// Names of the formats that open_dataset knows.
+std::vector<std::string> dataset_formats();
 
 }  // namespace skytrain::data

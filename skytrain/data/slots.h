@@ -13,8 +13,8 @@ namespace skytrain::data {
 struct Slot {
   uint64_t epoch = 0;
   uint64_t begin = 0;
-  uint64_t count = 0;   // 0: an empty slot of a short last step; weighs nothing
-  uint64_t index = 0;   // within its step
+  uint64_t count = 0;  // 0: an empty slot of a short last step; weighs nothing
+  uint64_t index = 0;  // within its step
 };
 
 class Slots {
@@ -24,7 +24,7 @@ class Slots {
   Slots(uint64_t samples, uint64_t batch, uint64_t slot);
 
   uint64_t steps_per_epoch() const;
-  uint64_t slots_per_step() const;           // ceil(batch / slot), the same for each step
+  uint64_t slots_per_step() const;  // ceil(batch / slot), the same for each step
   // Samples of step `step` (0-based, over the whole run).
   uint64_t step_samples(uint64_t step) const;
   // Samples consumed by the first `steps` steps of the run.

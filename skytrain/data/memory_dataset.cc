@@ -1,0 +1,35 @@
+#include "skytrain/data/memory_dataset.h"
+
+#include <algorithm>
+#include <new>
+
+#include "skytrain/base/error.h"
+#include "skytrain/base/text.h"
+#include "skytrain/data/fingerprint.h"
+
+namespace skytrain::data {
+
+std::unique_ptr<uint8_t[]> allocate_bytes(size_t size, const std::string& where) {
+  std::unique_ptr<uint8_t[]> block(new (std::nothrow) uint8_t[size]);
+  if (!block) {
+    throw Error(ErrorKind::kEnvironment, where, str("needs ", human_bytes(static_cast<double>(size)), " of memory"),
+                "use a machine with more memory, or a smaller data set");
+  }
+  return block;
+}
+
+MemoryDataset::MemoryDataset(DatasetInfo info, PixelBlock pixels, std::vector<int32_t> labels, std::string source)
+    : info_(std::move(info)), pixels_(std::move(pixels)), labels_(std::move(labels)), source_(std::move(source)) {
+  stride_ = static_cast<size_t>(info_.channels * info_.height * info_.width);
+  if (info_.samples == 0 || stride_ == 0 || labels_.size() != info_.samples ||
+      pixels_.size != info_.samples * stride_) {
+    throw Error(ErrorKind::kInternal, source_, "pixels, labels and dimensions of the data set disagree");
+  }
+  info_.classes = int64_t{*std::max_element(labels_.begin(), labels_.end())} + 1;
+  info_.bytes_in_memory = pixels_.offset + pixels_.size + labels_.size() * sizeof(labels_[0]);
+  info_.fingerprint = fingerprint(info_.samples, info_.channels, info_.height, info_.width, pixels_.span(), labels_);
+}
+
+std::string MemoryDataset::name(uint64_t index) const { return str(source_, "[", index, "]"); }
+
+}  // namespace skytrain::data

@@ -1,0 +1,49 @@
+// skytrain/data/memory_dataset.h
+//
+// A data set that is held in memory as one block of pixels: what small formats are read into. Immutable once made, so
+// any thread may read it.
+
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skytrain/data/dataset.h"
+
+namespace skytrain::data {
+
+// Pixels of all samples, uint8, NCHW: `block` owns them, they start `offset` bytes into it (after a file's header).
+struct PixelBlock {
+  std::unique_ptr<uint8_t[]> block;
+  size_t offset = 0, size = 0;
+  std::span<const uint8_t> span() const { return {block.get() + offset, size}; }
+};
+
+// Uninitialised memory, because all of it is about to be written. Throws Error(kEnvironment, where, "needs … of
+// memory").
+std::unique_ptr<uint8_t[]> allocate_bytes(size_t size, const std::string& where);
+
+class MemoryDataset : public Dataset {
+ public:
+  // Checks that the parts fit together; completes info (classes, fingerprint, bytes_in_memory).
+  // source: what name() puts before the index.
+  MemoryDataset(DatasetInfo info, PixelBlock pixels, std::vector<int32_t> labels, std::string source);
+
+  const DatasetInfo& info() const final { return info_; }
+  const uint8_t* pixels(uint64_t index) const final { return pixels_.block.get() + pixels_.offset + index * stride_; }
+  int64_t label(uint64_t index) const final { return labels_[index]; }
+  std::string name(uint64_t index) const final;
+
+ private:
+  DatasetInfo info_;
+  PixelBlock pixels_;
+  std::vector<int32_t> labels_;
+  std::string source_;
+  size_t stride_ = 0;  // bytes of one sample
+};
+
+}  // namespace skytrain::data
