@@ -1,0 +1,67 @@
+#include "skytrain/tensor/state.h"
+
+#include <cstring>
+
+#include "skytrain/base/error.h"
+#include "skytrain/base/text.h"
+
+namespace skytrain::tensor {
+namespace {
+
+struct DtypePair {
+  at::ScalarType type;
+  checkpoint::Dtype dtype;
+};
+
+constexpr DtypePair kDtypes[] = {
+    {at::kDouble, checkpoint::Dtype::kF64}, {at::kFloat, checkpoint::Dtype::kF32},
+    {at::kHalf, checkpoint::Dtype::kF16},   {at::kBFloat16, checkpoint::Dtype::kBF16},
+    {at::kLong, checkpoint::Dtype::kI64},   {at::kInt, checkpoint::Dtype::kI32},
+    {at::kShort, checkpoint::Dtype::kI16},  {at::kChar, checkpoint::Dtype::kI8},
+    {at::kByte, checkpoint::Dtype::kU8},    {at::kBool, checkpoint::Dtype::kBool},
+};
+
+std::string shape_text(at::IntArrayRef shape) {
+  std::vector<std::string> parts;
+  for (int64_t size : shape) parts.push_back(std::to_string(size));
+  return "[" + join(parts, ", ") + "]";
+}
+
+}  // namespace
+
+checkpoint::Dtype to_dtype(at::ScalarType type) {
+  for (const DtypePair& pair : kDtypes)
+    if (pair.type == type) return pair.dtype;
+  throw Error(ErrorKind::kInternal, "", str("no safetensors dtype for ", c10::toString(type)));
+}
+
+at::ScalarType to_scalar_type(checkpoint::Dtype dtype) {
+  for (const DtypePair& pair : kDtypes)
+    if (pair.dtype == dtype) return pair.type;
+  throw Error(ErrorKind::kInternal, "", "unknown safetensors dtype");
+}
+
+checkpoint::NamedArray as_array(const std::string& name, const at::Tensor& tensor) {
+  TORCH_INTERNAL_ASSERT(tensor.device().is_cpu() && tensor.is_contiguous());
+  checkpoint::NamedArray array;
+  array.name = name;
+  array.dtype = to_dtype(tensor.scalar_type());
+  array.shape = tensor.sizes().vec();
+  array.bytes = {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()};
+  return array;
+}
+
+void copy_from(const checkpoint::LoadedFile& file, const std::string& name, const at::Tensor& tensor) {
+  TORCH_INTERNAL_ASSERT(tensor.device().is_cpu() && tensor.is_contiguous());
+  const std::span<const std::byte> bytes = file.bytes(name);
+  const checkpoint::ArrayInfo& info = file.header().arrays.at(name);
+  if (info.dtype != to_dtype(tensor.scalar_type()) || at::IntArrayRef(info.shape) != tensor.sizes()) {
+    throw Error(ErrorKind::kData, name,
+                str("the checkpoint holds ", checkpoint::dtype_name(info.dtype), " ", shape_text(info.shape),
+                    ", the recipe's model has ", checkpoint::dtype_name(to_dtype(tensor.scalar_type())), " ",
+                    shape_text(tensor.sizes())));
+  }
+  std::memcpy(tensor.mutable_data_ptr(), bytes.data(), bytes.size());
+}
+
+}  // namespace skytrain::tensor

@@ -1,0 +1,32 @@
+// skytrain/tensor/state.h
+//
+// Tensors <-> the bytes, dtypes and shapes that checkpoints hold.
+
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <vector>
+
+#include "skytrain/checkpoint/checkpoint.h"
+
+namespace skytrain::tensor {
+
+// A tensor with the name under which checkpoints and PyTorch's state_dict know it ("conv1.weight").
+struct NamedTensor {
+  std::string name;
+  at::Tensor tensor;
+};
+
+// Throws Error(kInternal) for a dtype that safetensors can't hold.
+checkpoint::Dtype to_dtype(at::ScalarType type);
+at::ScalarType to_scalar_type(checkpoint::Dtype dtype);
+
+// Borrows the tensor's memory. REQUIRES: CPU, contiguous; the tensor outlives the result unchanged.
+checkpoint::NamedArray as_array(const std::string& name, const at::Tensor& tensor);
+
+// Copies array `name` of `file` into `tensor` in place. Throws Error(kData) naming the tensor when it is absent or
+// differs in dtype or shape.
+void copy_from(const checkpoint::LoadedFile& file, const std::string& name, const at::Tensor& tensor);
+
+}  // namespace skytrain::tensor

@@ -1,0 +1,63 @@
+#include "skytrain/train/auto_decisions.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <fstream>
+
+#include "skytrain/base/text.h"
+
+namespace skytrain::train {
+namespace {
+
+// Below this a replica's step is mostly the overhead of calling operators.
+constexpr int64_t kLeastSamplesPerReplica = 8;
+// Every replica has gradients of its own.
+constexpr double kMostMemoryForGradients = 0.25;
+
+}  // namespace
+
+Machine this_machine() {
+  Machine machine;
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) machine.cores = std::max(1, CPU_COUNT(&set));
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string key, unit; meminfo >> key;) {
+    uint64_t value = 0;
+    if (!(meminfo >> value)) break;
+    std::getline(meminfo, unit);
+    if (key == "MemAvailable:") machine.memory_bytes = value * 1024;
+  }
+  return machine;
+}
+
+std::vector<std::pair<std::string, std::string>> decide(recipe::Recipe& recipe, int64_t parameters,
+                                                        const Machine& machine) {
+  std::vector<std::pair<std::string, std::string>> decisions;
+  if (!recipe.devices) {
+    const int64_t by_batch = std::max<int64_t>(1, recipe.train.batch / kLeastSamplesPerReplica);
+    const double gradient_bytes = double(parameters) * sizeof(float);
+    const int64_t by_memory =
+        machine.memory_bytes == 0
+            ? machine.cores
+            : std::max<int64_t>(1, int64_t(kMostMemoryForGradients * double(machine.memory_bytes) / gradient_bytes));
+    recipe.devices = std::min({int64_t(machine.cores), by_batch, by_memory});
+    std::string reason = str("a replica for each of ", machine.cores, machine.cores == 1 ? " core" : " cores");
+    if (*recipe.devices < machine.cores)
+      reason = *recipe.devices == by_batch
+                   ? str("at least ", kLeastSamplesPerReplica, " samples of the batch for each replica")
+                   : str("gradients of ", *recipe.devices, " replicas fit a quarter of the free memory");
+    decisions.emplace_back("devices", reason);
+  }
+  if (!recipe.train.slot) {
+    recipe.train.slot = (recipe.train.batch + *recipe.devices - 1) / *recipe.devices;
+    decisions.emplace_back("train.slot", str("batch / devices"));
+  }
+  if (recipe.train.precision == "auto") {
+    recipe.train.precision = "fp32";
+    decisions.emplace_back("train.precision", "CPU devices: bf16 is used when the recipe asks for it");
+  }
+  return decisions;
+}
+
+}  // namespace skytrain::train

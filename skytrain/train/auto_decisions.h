@@ -1,0 +1,27 @@
+// skytrain/train/auto_decisions.h
+//
+// What `auto` means on this machine. Decisions are written into the recipe, so that a resumed run replays them instead
+// of deciding again.
+
+#pragma once
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "skytrain/recipe/recipe.h"
+
+namespace skytrain::train {
+
+struct Machine {
+  int cores = 1;               // that this process may use
+  uint64_t memory_bytes = 0;   // available; 0: unknown
+};
+Machine this_machine();
+
+// Fills devices, train.slot and train.precision where they are auto. parameters: of the model. Returns (key path,
+// reason) of each decision taken.
+std::vector<std::pair<std::string, std::string>> decide(recipe::Recipe& recipe, int64_t parameters,
+                                                        const Machine& machine);
+
+}  // namespace skytrain::train

@@ -1,0 +1,101 @@
+// skytrain/train/engine.h
+//
+// One optimizer step on the CPU devices of this process.
+//
+// A CPU device is a replica: a thread with its own buffers, gradients and activations over one set of parameters in
+// shared memory. A step deals its slots (data/slots.h) to the replicas; each computes the gradients of its slots, sums
+// its part of everyone's gradients, and steps its part of the parameters. So there is no all-reduce, no copy of
+// parameters, and the optimizer's work is divided too.
+//
+// What a step does to parameters, buffers and optimizer state is a pure function of the state before it, its samples and
+// the number of replicas: gradients are summed in the order of replicas, and a slot starts from the buffers of the step's
+// start, whoever computes it.
+
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "skytrain/data/slots.h"
+#include "skytrain/model/model.h"
+#include "skytrain/train/optimizer.h"
+#include "skytrain/train/precision.h"
+
+namespace skytrain::train {
+
+// Seconds of replica 0. `other` is waiting for the other replicas, and the step's own book-keeping.
+struct TimeSplit {
+  double data = 0, forward = 0, backward = 0, optimizer = 0, other = 0;
+  double total() const { return data + forward + backward + optimizer + other; }
+  TimeSplit& operator+=(const TimeSplit& more);
+};
+
+struct StepResult {
+  double loss_sum = 0;       // over the step's samples
+  uint64_t samples = 0;
+  bool finite = true;        // false: loss or a gradient is NaN or infinite, and nothing was changed
+  double gradient_norm = 0;  // before clipping; 0 when clipping is off
+  TimeSplit time;
+};
+
+// Fills images [n, C, H, W] and labels [n] (int64) with the slot's n = slot.count samples. Called by replica threads, at
+// the same time for different slots.
+using FillSlot = std::function<void(const data::Slot& slot, const at::Tensor& images, const at::Tensor& labels)>;
+
+class Engine {
+ public:
+  struct Options {
+    int replicas = 1;
+    int threads_per_replica = 1;          // of LibTorch's own loops inside an operator
+    Precision precision = Precision::kFp32;
+    std::optional<double> clip_norm;      // of the global gradient norm, as torch.nn.utils.clip_grad_norm_
+    at::ScalarType dtype = at::kFloat;    // of parameters and images; float64 for parity checks
+    model::InputShape input;
+  };
+  // The initial weights are drawn from `seed`. Throws what build_model throws.
+  Engine(const recipe::ModelSpec& model, const recipe::OptimizerSpec& optimizer, uint64_t seed, const Options& options);
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Runs optimizer step `step` (0-based over the run) of `slots` with learning rate `lr`. An exception of a replica is
+  // rethrown here, nothing was changed then. One caller.
+  StepResult step(const data::Slots& slots, uint64_t step, double lr, const FillSlot& fill);
+
+  // Runs `work(replica)` on every replica's thread at once and returns when all are done; the first exception is
+  // rethrown. For evaluation. Replica 0 is the caller.
+  void for_each_replica(const std::function<void(int replica)>& work);
+
+  int replicas() const { return options_.replicas; }
+  const Options& options() const { return options_; }
+  // Replica 0's model holds the committed parameters and buffers.
+  model::Model& model(int replica = 0);
+  // Copies the committed buffers into every replica: before an evaluation.
+  void share_buffers();
+  // Everything that a checkpoint must hold, by name: "model.*", "optimizer.*". Valid between steps.
+  std::vector<tensor::NamedTensor> state() const;
+  // To be called after state() was written to from outside (a restore).
+  void state_restored();
+
+ private:
+  struct Replica;
+  struct Job;
+  void replica_main(int index);
+  void run_step(Replica& replica);
+  void compute_gradients(Replica& replica, double& loss_sum, uint64_t& samples, TimeSplit& time);
+  void reduce_part(Replica& replica);
+  void step_part(Replica& replica);
+  void merge_buffers();
+
+  Options options_;
+  std::vector<std::vector<ParameterSlice>> parts_;
+  std::vector<std::unique_ptr<Replica>> replicas_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<Job> job_;
+};
+
+}  // namespace skytrain::train

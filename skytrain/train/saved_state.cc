@@ -1,0 +1,70 @@
+#include "skytrain/train/saved_state.h"
+
+#include "skytrain/base/error.h"
+#include "skytrain/base/text.h"
+#include "skytrain/checkpoint/checkpoint.h"
+#include "skytrain/train/reduce.h"
+
+namespace skytrain::train {
+
+SavedState::SavedState(FileSystem& fs, Clock& clock, std::string directory, std::string recipe_fingerprint)
+    : fs_(fs), clock_(clock), directory_(std::move(directory)), recipe_fingerprint_(std::move(recipe_fingerprint)) {}
+
+std::string SavedState::save(const Engine& engine, const RunState& state, uint64_t samples, int64_t keep) {
+  const std::vector<tensor::NamedTensor> tensors = engine.state();
+  std::vector<checkpoint::NamedArray> arrays;
+  for (const tensor::NamedTensor& item : tensors) arrays.push_back(tensor::as_array(item.name, item.tensor));
+  checkpoint::Manifest manifest;
+  manifest.step = state.step;
+  manifest.samples = samples;
+  manifest.created_unix_seconds = clock_.unix_seconds();
+  manifest.state = {{"run", state.to_json()},
+                    {"recipe_fingerprint", recipe_fingerprint_},
+                    {"data_fingerprint", data_fingerprint_}};
+  newest_path_ = checkpoint::commit(fs_, directory_, manifest, arrays);
+  newest_step_ = state.step;
+  if (keep > 0) checkpoint::prune(fs_, directory_, keep);
+  return newest_path_;
+}
+
+std::optional<RunState> SavedState::restore(Engine& engine, std::vector<std::string>* notes) {
+  if (!fs_.exists(directory_)) return std::nullopt;
+  std::vector<checkpoint::Candidate> skipped;
+  const std::optional<checkpoint::Candidate> found = checkpoint::find_newest_valid(fs_, directory_, &skipped);
+  for (const checkpoint::Candidate& candidate : skipped)
+    notes->push_back(str("passed over ", candidate.path, ": ", candidate.reason));
+  if (!found) return std::nullopt;
+
+  const checkpoint::Manifest manifest = checkpoint::read_manifest(fs_, found->path);
+  const std::string where = found->path + "/manifest.json";
+  if (!manifest.state.is_object() || !manifest.state.contains("run"))
+    throw Error(ErrorKind::kData, where, "has no state of a training run");
+  if (const std::string saved = manifest.state.value("data_fingerprint", ""); saved != data_fingerprint_)
+    throw Error(ErrorKind::kData, found->path, "was trained on other data than data.train holds now",
+                "put the data back, or start again with --resume never");
+  if (manifest.files.size() != 1) throw Error(ErrorKind::kData, where, "lists more than one file of replicated state");
+  const checkpoint::LoadedFile file = checkpoint::load_file(fs_, found->path, manifest.files[0]);
+  for (const tensor::NamedTensor& item : engine.state()) {
+    try {
+      tensor::copy_from(file, item.name, item.tensor);
+    } catch (const Error& error) {
+      throw Error(error.kind(), found->path + ": " + error.where(), error.problem(), error.hint());
+    }
+  }
+  engine.state_restored();
+  newest_step_ = manifest.step;
+  newest_path_ = found->path;
+  return RunState::from_json(manifest.state.at("run"), manifest.step, where);
+}
+
+bool SavedState::finite(const Engine& engine) {
+  for (const tensor::NamedTensor& item : engine.state()) {
+    if (item.tensor.scalar_type() == at::kFloat && !all_finite(item.tensor.const_data_ptr<float>(), item.tensor.numel()))
+      return false;
+    if (item.tensor.scalar_type() == at::kDouble && !all_finite(item.tensor.const_data_ptr<double>(), item.tensor.numel()))
+      return false;
+  }
+  return true;
+}
+
+}  // namespace skytrain::train

@@ -1,0 +1,47 @@
+// skytrain/train/saved_state.h
+//
+// An engine's state and a run's state, to and from checkpoints.
+
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "skytrain/base/clock.h"
+#include "skytrain/base/file_system.h"
+#include "skytrain/train/engine.h"
+#include "skytrain/train/run_state.h"
+
+namespace skytrain::train {
+
+class SavedState {
+ public:
+  // directory: <run>/checkpoints. recipe_fingerprint: kept in each manifest.
+  SavedState(FileSystem& fs, Clock& clock, std::string directory, std::string recipe_fingerprint);
+  // Of the training data: a checkpoint of another data set is refused on restore.
+  void set_data_fingerprint(std::string fingerprint) { data_fingerprint_ = std::move(fingerprint); }
+
+  // Commits a checkpoint and removes those beyond the `keep` newest (0: removes none). Returns its path.
+  std::string save(const Engine& engine, const RunState& state, uint64_t samples, int64_t keep);
+
+  // Loads the newest valid checkpoint into `engine`; nullopt when there is none at all. notes: lines about newer ones that
+  // were passed over. Throws Error(kData) when there are checkpoints but none is valid, or when the newest valid one is of
+  // another data set or model.
+  std::optional<RunState> restore(Engine& engine, std::vector<std::string>* notes);
+
+  uint64_t newest_step() const { return newest_step_; }
+  const std::string& newest_path() const { return newest_path_; }
+
+  // Whether all of the engine's floating-point state is finite.
+  static bool finite(const Engine& engine);
+
+ private:
+  FileSystem& fs_;
+  Clock& clock_;
+  std::string directory_, recipe_fingerprint_, data_fingerprint_;
+  uint64_t newest_step_ = 0;
+  std::string newest_path_;
+};
+
+}  // namespace skytrain::train

@@ -1,0 +1,154 @@
+#include "skytrain/worker/worker.h"
+
+#include <fcntl.h>
+#include <torch/version.h>
+
+#include <atomic>
+#include <cstdio>
+#include <thread>
+
+#include "skytrain/base/error.h"
+#include "skytrain/base/log.h"
+#include "skytrain/base/process.h"
+#include "skytrain/base/stop_signal.h"
+#include "skytrain/proto/channel.h"
+#include "skytrain/proto/messages.h"
+#include "skytrain/recipe/resolve.h"
+#include "skytrain/tensor/memory.h"
+#include "skytrain/train/auto_decisions.h"
+#include "skytrain/train/trainer.h"
+#include "skytrain_version.h"
+
+namespace skytrain::worker {
+namespace {
+
+// Passes what the trainer tells on to the front program. A front program that has gone is noticed by the listener.
+class Reporter final : public train::TrainObserver {
+ public:
+  Reporter(proto::Channel& channel, FileSystem& fs, std::string run_directory)
+      : channel_(channel), fs_(fs), run_directory_(std::move(run_directory)) {}
+
+  void started(const train::RunStarted& run) override {
+    const OrderedJson recipe = recipe::to_json(run.recipe);
+    if (!run.decisions.empty()) write_file_atomically(fs_, run_directory_ + "/recipe.json", recipe.dump(1) + "\n");
+    proto::Started message;
+    message.resume_step = run.resume_step;
+    message.resume_samples = run.resume_samples;
+    message.total_steps = run.total_steps;
+    message.total_samples = run.total_samples;
+    message.samples_per_epoch = run.samples_per_epoch;
+    message.parameters = run.parameters;
+    message.devices = run.recipe.devices.value();
+    message.slot = run.recipe.train.slot.value();
+    message.precision = run.recipe.train.precision;
+    message.decisions = run.decisions;
+    message.recipe = recipe;
+    send(message);
+  }
+  void progress(const train::StepReport& step) override {
+    send(proto::ProgressReport{step.step, step.samples, step.epoch, step.loss, step.lr, step.samples_per_second,
+                               step.unix_seconds, step.first});
+  }
+  void note(bool warning, const std::string& line) override { send(proto::Note{warning ? "warning" : "info", line}); }
+  void checkpoint_saved(uint64_t step, const std::string& path, double seconds) override {
+    send(proto::CheckpointDone{step, path, seconds});
+  }
+  void evaluated(const train::Evaluation& evaluation) override {
+    send(proto::EvaluationDone{evaluation.step, evaluation.samples, evaluation.loss, evaluation.top1, evaluation.seconds});
+  }
+
+  void send(const proto::Message& message) { channel_.send(proto::encode(message)); }
+
+ private:
+  proto::Channel& channel_;
+  FileSystem& fs_;
+  std::string run_directory_;
+};
+
+// Waits for `stop` or for the front program's end, on its own thread.
+class Listener {
+ public:
+  explicit Listener(proto::Channel& channel) : channel_(channel), thread_([this] { listen(); }) {}
+  ~Listener() {
+    done_ = true;
+    thread_.join();
+  }
+
+ private:
+  void listen() {
+    while (!done_) {
+      try {
+        if (const std::optional<Json> frame = channel_.receive(/*seconds=*/0.2)) {
+          if (std::holds_alternative<proto::Stop>(proto::decode(*frame))) StopSignal::request();
+        } else if (channel_.closed()) {
+          StopSignal::request();
+          return;
+        }
+      } catch (const Error& error) {
+        log_error(error.message());
+        StopSignal::request();
+        return;
+      }
+    }
+  }
+
+  proto::Channel& channel_;
+  std::atomic<bool> done_{false};
+  std::thread thread_;
+};
+
+proto::Message run(const proto::Start& start, proto::Channel& channel) {
+  Reporter reporter(channel, FileSystem::real(), start.run_directory);
+  const Listener listener(channel);
+  train::TrainOptions options;
+  options.recipe = recipe::from_json(start.recipe);
+  options.run_directory = start.run_directory;
+  options.resume = start.resume;
+  options.log_every = start.log_every;
+  const train::TrainOutcome outcome = train::train(FileSystem::real(), Clock::real(), options, reporter,
+                                                   [] { return StopSignal::requests() > 0; });
+  if (outcome.interrupted) return proto::Interrupted{outcome.state.step, outcome.samples, outcome.checkpoint};
+  return proto::Finished{outcome.summary};
+}
+
+proto::Failed failure(const std::exception& error) {
+  if (const auto* ours = dynamic_cast<const Error*>(&error))
+    return {ours->kind(), ours->where(), ours->problem(), ours->hint()};
+  if (dynamic_cast<const std::bad_alloc*>(&error))
+    return {ErrorKind::kEnvironment, "", "out of memory", "use a smaller train.batch or model"};
+  std::string what = error.what();
+  what = what.substr(0, what.find('\n'));  // LibTorch appends a stack trace
+  if (what.find("not enough memory") != std::string::npos)
+    return {ErrorKind::kEnvironment, "", what, "use a smaller train.batch or model"};
+  return {ErrorKind::kInternal, "", what, "please report this, with the run directory's log.txt"};
+}
+
+}  // namespace
+
+int serve() {
+  tensor::keep_freed_memory(train::this_machine().cores);
+  StopSignal::install();
+  if (fcntl(proto::kWorkerFd, F_GETFD) < 0) {
+    std::fprintf(stderr, "skytrain-worker is started by skytrain; see skytrain --help\n");
+    return exit_code(ErrorKind::kUsage);
+  }
+  proto::Channel channel{Fd(proto::kWorkerFd)};
+  channel.send(proto::encode(proto::Hello{proto::kProtocolVersion, SKYTRAIN_VERSION, TORCH_VERSION}));
+  proto::Message end;
+  try {
+    const std::optional<Json> frame = channel.receive(/*seconds=*/-1);
+    if (!frame) return 0;  // the front program has gone before it gave an order
+    const proto::Message order = proto::decode(*frame);
+    if (!std::holds_alternative<proto::Start>(order))
+      throw Error(ErrorKind::kInternal, "", "expected a start message");
+    end = run(std::get<proto::Start>(order), channel);
+  } catch (const std::exception& error) {
+    log_error(error.what());
+    end = failure(error);
+  }
+  channel.send(proto::encode(end));
+  if (const auto* failed = std::get_if<proto::Failed>(&end)) return exit_code(failed->kind);
+  return std::holds_alternative<proto::Interrupted>(end) ? exit_code(ErrorKind::kInterrupted) : 0;
+}
+
+}  // namespace skytrain::worker
