@@ -86,8 +86,12 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 
 std::string shortest_double(double value) {
   if (std::isnan(value)) return "nan";
-  std::array<char, 32> text;
-  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  // Plain digits where people write them ("0.0003", "600000"), as Python and JSON writers do.
+  const double magnitude = std::fabs(value);
+  const bool plain = value == 0 || (magnitude >= 1e-4 && magnitude < 1e16);
+  std::array<char, 64> text;
+  const auto format = plain ? std::chars_format::fixed : std::chars_format::scientific;
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value, format).ptr;
   return std::string(text.data(), end);
 }
 
