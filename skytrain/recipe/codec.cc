@@ -43,7 +43,7 @@ bool report(const std::optional<Refusal>& refusal, const Value& value, Reader& r
 std::string range_text(const IntegerRange& range) {
   if (range.max == std::numeric_limits<int64_t>::max()) return str(range.min, " or more");
   if (range.min == range.max) return str(range.min);
-  return str(range.min, " to ", range.max);
+  return str(range.min, " to ", human_count(static_cast<double>(range.max)));
 }
 
 std::string range_text(const RealRange& range) {
@@ -71,7 +71,7 @@ const char* unit_name(Duration::Unit unit) {
     case Duration::Unit::kPercent:
       return "%";
     case Duration::Unit::kSeconds:
-      return "s, min, h, d";
+      return "s";
   }
   return "";
 }
@@ -166,14 +166,15 @@ Codec<std::string> path() {
 Codec<Duration> duration(std::vector<Duration::Unit> units, bool above_zero) {
   std::vector<std::string> names;
   for (const Duration::Unit unit : units) names.push_back(unit_name(unit));
+  if (names.back() == "s") names.insert(names.end(), {"min", "h", "d"});
   const std::string known = join(names, ", ");
   return {"amount in " + known,
           [=](const Value& value, Reader& reader, Duration* out) {
             if (!expect_text(value, reader, "an amount with its unit, like 500 steps")) return false;
             Duration read;
-            if (!report(read_duration(value.text, &read), value, reader)) return false;
+            if (!report(read_duration(value.text, names, &read), value, reader)) return false;
             const auto complain = [&](const std::string& why) {
-              reader.problem(value.place, value.describe() + " " + why, "known units here: " + known);
+              reader.problem(value.place, value.describe() + " " + why, "known here: " + known);
               return false;
             };
             if (std::find(units.begin(), units.end(), read.unit) == units.end())

@@ -46,7 +46,7 @@ Codec<std::string> choice(std::string what, std::vector<std::string> names);
 // A file or folder, made absolute.
 Codec<std::string> path();
 
-// units: which are allowed; above_zero: 0 is refused.
+// units: which are allowed, kSeconds last; above_zero: 0 is refused.
 Codec<Duration> duration(std::vector<Duration::Unit> units, bool above_zero);
 
 // The word for "no value" is `word` ("auto", "null").

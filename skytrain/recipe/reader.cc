@@ -16,8 +16,11 @@ Reader::Scope::Scope(Reader& reader, std::string_view part) : reader_(reader), l
 void Reader::problem(const Place& place, const std::string& what, const std::string& hint) {
   std::string where = sources_.describe(place);
   // "--set train.batch=0" names its key already.
-  const bool named =
-      place.source == Place::Source::kSet && sources_.overrides[place.override_index].starts_with(path_ + "=");
+  bool named = false;
+  if (place.source == Place::Source::kSet) {
+    const std::string& text = sources_.overrides[place.override_index];
+    named = text.starts_with(path_) && text.find_first_of("=.[", path_.size()) == path_.size();
+  }
   if (!named && !path_.empty()) where += ": " + path_;
   problems_.push_back({place, std::move(where), what, hint});
 }

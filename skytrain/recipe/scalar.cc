@@ -116,7 +116,7 @@ std::optional<Refusal> read_boolean(std::string_view text, bool* out) {
   return std::nullopt;
 }
 
-std::optional<Refusal> read_duration(std::string_view text, Duration* out) {
+std::optional<Refusal> read_duration(std::string_view text, const std::vector<std::string>& known, Duration* out) {
   constexpr const char* kExample = "an amount with its unit, like 500 steps, 2 epochs, 5% or 10 min";
   const size_t length = number_length(text);
   if (length == 0) return Refusal{quoted(text) + " is not a duration", std::string("write ") + kExample};
@@ -125,19 +125,18 @@ std::optional<Refusal> read_duration(std::string_view text, Duration* out) {
   std::string_view unit = text.substr(length);
   while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
   if (unit.empty()) return Refusal{quoted(text) + " has no unit", std::string("write ") + kExample};
-  static const std::vector<std::string> kKnown = {"steps", "samples", "epochs", "%", "s", "min", "h", "d"};
-  const UnitName* const known = find_unit(unit);
-  if (known == nullptr) {
-    return Refusal{"unknown unit " + quoted(unit) + did_you_mean(unit, kKnown), "known: " + join(kKnown, ", ")};
+  const UnitName* const named = find_unit(unit);
+  if (named == nullptr) {
+    return Refusal{"unknown unit " + quoted(unit) + did_you_mean(unit, known), "known: " + join(known, ", ")};
   }
   if (value < 0) return Refusal{quoted(text) + " is negative", {}};
-  if ((known->unit == Duration::Unit::kSteps || known->unit == Duration::Unit::kSamples) &&
+  if ((named->unit == Duration::Unit::kSteps || named->unit == Duration::Unit::kSamples) &&
       value != std::floor(value)) {
-    return Refusal{quoted(text) + " is not a whole number of " + known->text, {}};
+    return Refusal{quoted(text) + " is not a whole number of " + named->text, {}};
   }
-  value *= known->factor;
+  value *= named->factor;
   if (!std::isfinite(value)) return Refusal{quoted(text) + " is beyond what a double can hold", {}};
-  *out = Duration{value + 0.0, known->unit};  // + 0.0 turns -0 into 0
+  *out = Duration{value + 0.0, named->unit};  // + 0.0 turns -0 into 0
   return std::nullopt;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "skytrain/recipe/duration.h"
 
@@ -22,8 +23,8 @@ std::optional<Refusal> read_real(std::string_view text, double* out);
 // Whole numbers in digits only; "8.0" and "1e1" are refused with the digits to write.
 std::optional<Refusal> read_integer(std::string_view text, int64_t* out);
 std::optional<Refusal> read_boolean(std::string_view text, bool* out);
-// "500 steps", "5%", "10 min". Steps and samples are whole.
-std::optional<Refusal> read_duration(std::string_view text, Duration* out);
+// "500 steps", "5%", "10 min". Steps and samples are whole. known: the units to name when the unit is unknown.
+std::optional<Refusal> read_duration(std::string_view text, const std::vector<std::string>& known, Duration* out);
 
 // True if YAML's core schema reads the plain `text` as something other than a string: such a string needs quotes.
 bool needs_quotes(std::string_view text);

@@ -60,6 +60,10 @@ struct Field {
 // How messages and the reference show a value.
 std::string yaml_text(const OrderedJson& leaf);
 
+// "momentum" -> "train.optimizer.momentum": where in a recipe a key of this name stands ("a" or "a or b"); "" if
+// nowhere.
+std::string where_key_belongs(const std::string& name);
+
 template <class S>
 class Section {
  public:
@@ -161,6 +165,16 @@ class Section {
     return path.empty() ? name : path + "." + name;
   }
 
+  // Does `map` have an unknown key that is close to the missing `name`?
+  bool misspelt(const Value& map, const std::string& name) const {
+    for (const Value::Member& member : map.members) {
+      const bool known = std::any_of(fields_.begin(), fields_.end(),
+                                     [&](const Field<S>& field) { return field.info.name == member.name; });
+      if (!known && closest(member.name, {name}) == name) return true;
+    }
+    return false;
+  }
+
   bool takes(const Field<S>& field, const S& s) const { return selector == nullptr || field.info.takes(s.*selector); }
 
   Field<S>& new_field(std::string name, std::string type, std::string help, FieldOptions options);
@@ -216,6 +230,8 @@ bool Section<S>::read(const Value& value, Reader& reader, S* out) const {
     bool ok = true;
     if (given != nullptr) {
       ok = field.read(*given, reader, out);
+    } else if (field.info.options.required && misspelt(map, field.info.name)) {
+      ok = false;  // reported as an unknown key, with this one as the suggestion
     } else if (field.info.options.required && (selected || field.info.options.only_for.empty())) {
       reader.problem(map.place, "is missing", field.info.help + " (" + field.info.type + ")");
       ok = false;
@@ -230,9 +246,11 @@ bool Section<S>::read(const Value& value, Reader& reader, S* out) const {
     if (std::find(known.begin(), known.end(), member.name) != known.end()) continue;
     const Reader::Scope scope(reader, printable(member.name, 60));
     const std::vector<std::string> candidates = selected ? keys_of(*out) : known;
+
+    const std::string elsewhere = where_key_belongs(member.name);
     reader.problem(member.place,
                    "unknown key \"" + printable(member.name, 60) + "\"" + did_you_mean(member.name, candidates),
-                   "known: " + join(candidates, ", "));
+                   "known: " + join(candidates, ", ") + (elsewhere.empty() ? "" : "\nit stands in " + elsewhere));
   }
   if (reader.problems() != problems_before) return false;
   if (check) check(*out, map, reader);

@@ -16,7 +16,7 @@ const Section<ModelSpec>& model_section() {
     s->add("name", &ModelSpec::name, choice("model", {"simplecnn", "mlp", "convnet"}), "the architecture",
            {.required = true});
     s->add("classes", &ModelSpec::classes, integer({2, 1'000'000}), "number of classes of the data set");
-    s->add("hidden", &ModelSpec::hidden, list_of("list of integers, 1 to 65536", 1, 64, false, integer({1, 65536})),
+    s->add("hidden", &ModelSpec::hidden, list_of("list of integers, 1 to 65,536", 1, 64, false, integer({1, 65536})),
            "width of each hidden layer", {.only_for = {"mlp"}});
     s->add("width", &ModelSpec::width, integer({4, 1024}), "channels of the first block", {.only_for = {"convnet"}});
     return s;
@@ -246,7 +246,7 @@ const Section<Recipe>& recipe_section() {
     auto* s = new Section<Recipe>;
     s->add("version", &Recipe::version, integer({1, 1}), "of the recipe's format", {.required = true});
     s->add("name", &Recipe::name, text("letters, digits and . _ - + =, up to 100", refuse_name),
-           "of the run; its folder is runs/<name>/", {.required = true, .continuity = Continuity::kMayChange});
+           "of the run; its folder is runs/NAME/", {.required = true, .continuity = Continuity::kMayChange});
     s->add("seed", &Recipe::seed, unsigned_integer({.min = 0}),
            "initial weights, order of the data and every other random choice follow from it");
     s->add_section("model", &Recipe::model, model_section(), "what is trained", {.required = true});
@@ -260,6 +260,14 @@ const Section<Recipe>& recipe_section() {
     return s;
   }();
   return *section;
+}
+
+std::string where_key_belongs(const std::string& name) {
+  std::vector<std::string> paths;
+  recipe_section().document("", [&](const KeyDoc& doc) {
+    if (doc.path.ends_with("." + name)) paths.push_back(doc.path);
+  });
+  return join(paths, " or ");
 }
 
 }  // namespace skytrain::recipe
