@@ -6,6 +6,7 @@ packages_build=(
   libspdlog-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libdeflate-dev zlib1g-dev
   libpng-dev libprotozero-dev libjs-chart.js libgtest-dev libgmock-dev
 )
+packages_test=(python3-pytest)
 packages_style=(clang-format clang-tidy shellcheck git)
 packages_judges=(python3-venv chromium fonts-dejavu-core)
 packages_package=(zstd binutils)  # binutils: strip

@@ -17,6 +17,7 @@ run_tests() {
   if [[ $shared != true && $shared != 1 ]]; then exclude=(-LE '^shared$'); fi
   build release
   build asan
+  install_packages "${packages_test[@]}"
   run_logged test-asan "unit tests under AddressSanitizer and UBSan" \
     env ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1 \
     ctest --test-dir build/asan -L unit --output-on-failure --no-tests=error -j "$(nproc)" || sanitized=$?
