@@ -1,0 +1,118 @@
+"""Ctrl-C and SIGTERM: the first saves and exits 75 with the command that goes on, the second stops at once with 130."""
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from harness import (assert_same_training, checkpoints, is_running, logged_steps, metrics, resume_command_in,
+                     wait_until, write_idx, Workplace)
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM]
+
+
+@pytest.fixture
+def long_place(place):
+    """A run of some seconds with few checkpoints: what is saved is saved by the interruption."""
+    write_idx(place.folder / "mnist", train=512)
+    place.write_recipe(length="epochs: 60", batch=8, checkpoint_every="100000 steps", eval_every="30 epochs")
+    return place
+
+
+def wait_for_steps(place, program, count):
+    wait_until(lambda: program.process.poll() is not None or
+               (place.run_directories() and len(logged_steps(place.run_directory())) >= count), f"{count} steps")
+
+
+def run_command(words, cwd):
+    done = subprocess.run(words, cwd=cwd, capture_output=True, text=True, timeout=120)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_first_saves_and_the_printed_command_goes_on(long_place, number):
+    with long_place.start_training() as program:
+        wait_for_steps(long_place, program, 30)
+        worker = program.find_worker()
+        program.signal(number)
+        result = program.finish()
+    assert result.code == 75, result
+    assert not is_running(worker)
+    summary = result.summary
+    assert summary["status"] == "interrupted"
+    run = long_place.run_directory()
+    assert max(checkpoints(run)) == summary["steps"] >= 30
+    command = resume_command_in(result.err)
+    code, out, err = run_command(command, long_place.folder)
+    assert code == 0, (command, err)
+    assert f"continuing after step {summary['steps']}" in err
+    uninterrupted = Workplace(long_place.folder)
+    uninterrupted.runs = long_place.folder / "reference"
+    assert long_place.train("--runs", "reference").code == 0
+    assert_same_training(run, uninterrupted.run_directory())
+
+
+# A stopped worker cannot save, so the first request waits until the second one comes.
+@pytest.mark.parametrize("number", SIGNALS)
+def test_the_second_stops_at_once(long_place, number):
+    with long_place.start_training() as program:
+        wait_for_steps(long_place, program, 10)
+        worker = program.find_worker()
+        os.kill(worker, signal.SIGSTOP)
+        program.signal(number)
+        time.sleep(0.3)
+        assert program.process.poll() is None, "the first request waits for the worker"
+        begin = time.monotonic()
+        program.signal(number)
+        result = program.finish()
+        assert time.monotonic() - begin < 2
+    assert result.code == 130, result
+    assert not is_running(worker), "nothing is left behind"
+    assert result.summary["error"]["kind"] == "aborted"
+    result = long_place.train()  # and the run can still be gone on with
+    assert result.code == 0, result
+    assert [line["step"] for line in metrics(long_place.run_directory())] == list(range(1, 60 * 64 + 1))
+
+
+# From the worker's birth until LibTorch is loaded and the first step is done.
+@pytest.mark.parametrize("delay", [0, 0.05, 0.2, 0.4])
+def test_during_start_up(long_place, delay):
+    with long_place.start_training() as program:
+        program.wait_for_worker()
+        time.sleep(delay)
+        program.signal(signal.SIGINT)
+        result = program.finish()
+    assert result.code == 75, result
+    assert len(result.err.splitlines()) < 15, result
+    code, _, err = run_command(resume_command_in(result.err), long_place.folder)
+    assert code == 0, err
+    assert [line["step"] for line in metrics(long_place.run_directory())] == list(range(1, 60 * 64 + 1))
+
+
+def test_during_an_evaluation(place):
+    write_idx(place.folder / "mnist", train=64, test=4000, side=20)
+    place.write_recipe(model="{name: convnet, classes: 10, width: 32}", length="steps: 24", eval_every="12 steps")
+    with place.start_training() as program:
+        wait_for_steps(place, program, 12)
+        time.sleep(0.1)
+        begin = time.monotonic()
+        program.signal(signal.SIGINT)
+        result = program.finish()
+        assert time.monotonic() - begin < 5
+    assert result.code == 75, result
+    run = place.run_directory()
+    assert not metrics(run, "evaluations"), "it was interrupted in its first evaluation"
+    result = place.train()
+    assert result.code == 0, result
+    assert [line["step"] for line in metrics(run, "evaluations")] == [12, 24], "the evaluation is made up for"
+    assert [line["step"] for line in metrics(run)] == list(range(1, 25))
+
+
+# A shell sends Ctrl-C to the whole foreground group: the worker must not take it as its own.
+def test_a_signal_to_the_process_group_is_one_request(long_place):
+    with long_place.start_training(start_new_session=True) as program:
+        wait_for_steps(long_place, program, 10)
+        os.killpg(program.process.pid, signal.SIGINT)
+        result = program.finish()
+    assert result.code == 75, result
