@@ -74,7 +74,7 @@ def test_numbers_of_yaml(place):
         result = train("yaml-numbers", place, "--explain", recipe=name)
         if "exit" in expected:
             refused(result, expected["exit"])
-            assert f"{name}:10:" in result.err and "train.optimizer.lr" in result.err, result
+            assert f"{name}:11:" in result.err and "train.optimizer.lr" in result.err, result
         elif isinstance(expected["lr"], str):  # "0.001 or refused": never the text
             if result.code != 0:
                 refused(result, 3)
