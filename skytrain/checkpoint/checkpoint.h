@@ -22,33 +22,40 @@ inline constexpr int kFormatVersion = 1;
 
 struct Manifest {
   int version = kFormatVersion;
-  uint64_t generation = 0;   // of the membership that wrote it
-  uint64_t step = 0;         // committed optimizer steps
-  uint64_t samples = 0;      // samples consumed
+  uint64_t generation = 0;  // of the membership that wrote it
+  uint64_t step = 0;        // committed optimizer steps
+  uint64_t samples = 0;     // samples consumed
   int64_t world = 1;
   double created_unix_seconds = 0;
-  Json state;                // small state that is no tensor: cursor, schedule, rng, decisions of auto, …
-  struct File { std::string name; uint64_t bytes = 0; std::string xxh128; };
+  Json state;  // small state that is no tensor: cursor, schedule, rng, decisions of auto, …
+  struct File {
+    std::string name;
+    uint64_t bytes = 0;
+    std::string xxh128;
+  };
   std::vector<File> files;
 };
 
 std::string checkpoint_name(uint64_t step);  // "step-00001234": 8 digits, more when needed
 
-// Writes and commits `directory`/step-… . On failure nothing of it counts, the .tmp is removed where possible, and the
-// error is thrown. Committing a step that exists already replaces nothing: returns its path after verifying it, or
-// replaces it when it does not verify.
+// Writes and commits `directory`/step-…; returns its path. manifest.version and manifest.files are filled in here.
+// On failure nothing of it counts, the .tmp is removed where possible, and the error is thrown. (If only the very last
+// fsync fails, the checkpoint is there and complete, but may not outlive a power cut.)
+// Committing a step that exists already replaces nothing: returns its path after verifying it. One that is damaged is
+// replaced; one that cannot be read, is of a later format version or is a good one of another step stays, and Error is
+// thrown. One writer a directory: the caller holds the run's lock.
 std::string commit(FileSystem& fs, const std::string& directory, Manifest manifest, std::span<const NamedArray> arrays);
 
 struct Candidate {
   std::string path;
   uint64_t step = 0;
   bool valid = false;
-  std::string reason;        // why not, one clause naming the file: "rank-0-of-1.safetensors is 12 bytes, manifest says 90"
+  std::string reason;  // why not, one clause naming the file: "rank-0-of-1.safetensors is 12 bytes, manifest says 90"
 };
 
-// Every entry of `directory` that looks like a checkpoint, highest step (by manifest) first. A directory whose name
-// and manifest disagree, *.tmp, and names that are no checkpoint's are listed as invalid with the reason.
-// hash: also read and hash every file.
+// Every folder in `directory` (hidden ones excepted), highest step (by manifest, else by name) first; those whose step
+// nobody can tell lead. A folder whose name and manifest disagree, *.tmp, and names that are no checkpoint's are listed
+// as invalid with the reason. Empty when there is no `directory`. hash: also read and hash every file.
 std::vector<Candidate> list_checkpoints(const FileSystem& fs, const std::string& directory, bool hash);
 
 // The newest checkpoint that verifies (sizes, hashes, header); older ones are not read once one is found. `skipped`
@@ -56,6 +63,8 @@ std::vector<Candidate> list_checkpoints(const FileSystem& fs, const std::string&
 std::optional<Candidate> find_newest_valid(const FileSystem& fs, const std::string& directory,
                                            std::vector<Candidate>* skipped);
 
+// Throws Error(kData) naming the file: missing, damaged (it carries its own hash), of a later format version, or naming
+// files other than rank-<r>-of-<w>.safetensors. Does not look at the checkpoint's name.
 Manifest read_manifest(const FileSystem& fs, const std::string& checkpoint_path);
 
 // One tensor file read into memory and checked against the manifest (size, hash, header).
@@ -72,8 +81,9 @@ class LoadedFile {
 };
 LoadedFile load_file(const FileSystem& fs, const std::string& checkpoint_path, const Manifest::File& file);
 
-// Removes committed checkpoints beyond the `keep` newest *valid-looking* ones (never the newest valid one) and every
-// stale *.tmp. Returns what was removed.
+// Removes committed checkpoints beyond the `keep` newest *valid-looking* ones (never the newest valid one, which is
+// read and hashed for that) and every stale step-*.tmp. Damaged checkpoints and folders with other names stay, for a
+// person to look at. REQUIRES: keep >= 1. Returns the paths that were removed.
 std::vector<std::string> prune(FileSystem& fs, const std::string& directory, int64_t keep);
 
 }  // namespace skytrain::checkpoint

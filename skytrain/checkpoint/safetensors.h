@@ -27,14 +27,14 @@ std::string_view dtype_name(Dtype dtype);  // "F32", as in the file
 struct NamedArray {
   std::string name;
   Dtype dtype = Dtype::kF32;
-  std::vector<int64_t> shape;            // empty: a scalar
-  std::span<const std::byte> bytes;      // little-endian, row-major; product(shape) * dtype_size
+  std::vector<int64_t> shape;        // empty: a scalar
+  std::span<const std::byte> bytes;  // little-endian, row-major; product(shape) * dtype_size
 };
 
 struct ArrayInfo {
   Dtype dtype = Dtype::kF32;
   std::vector<int64_t> shape;
-  uint64_t begin = 0, end = 0;           // byte range in the file (absolute)
+  uint64_t begin = 0, end = 0;  // byte range in the file (absolute)
 };
 
 struct SafetensorsHeader {

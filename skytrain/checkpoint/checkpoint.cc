@@ -1,0 +1,167 @@
+// Writing and loading a checkpoint. Finding and removing them is in directory.cc.
+
+#include "skytrain/checkpoint/checkpoint.h"
+
+#include <utility>
+
+#include "skytrain/base/error.h"
+#include "skytrain/base/hash.h"
+#include "skytrain/base/text.h"
+#include "skytrain/checkpoint/manifest.h"
+#include "skytrain/checkpoint/verify.h"
+
+namespace skytrain::checkpoint {
+namespace {
+
+constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;
+
+// Hashes what goes through it, while it is still in the cache.
+class HashingFile final : public WritableFile {
+ public:
+  explicit HashingFile(WritableFile& file) : file_(file) {}
+  void append(std::span<const std::byte> bytes) override {
+    hash_.update(bytes);
+    file_.append(bytes);
+  }
+  void sync() override { file_.sync(); }
+  void close() override { file_.close(); }
+  std::string hex() const { return hash_.hex(); }
+
+ private:
+  WritableFile& file_;
+  Xxh128 hash_;
+};
+
+std::string parent_of(const std::string& path) {
+  const size_t end = path.find_last_not_of('/');
+  if (end == std::string::npos) return "/";
+  const size_t slash = path.rfind('/', end);
+  if (slash == std::string::npos) return ".";
+  const size_t last = path.find_last_not_of('/', slash);
+  return last == std::string::npos ? "/" : path.substr(0, last + 1);
+}
+
+// mkdir -p, durable: a checkpoint in a folder whose own name is lost with the power is lost too.
+void make_durable_directories(FileSystem& fs, const std::string& directory) {
+  std::vector<std::string> to_sync = {parent_of(directory)};
+  while (!fs.exists(to_sync.back()) && to_sync.back() != parent_of(to_sync.back())) {
+    to_sync.push_back(parent_of(to_sync.back()));
+  }
+  const bool existed = fs.exists(directory);
+  fs.make_directories(directory);
+  try {
+    for (auto it = to_sync.rbegin(); it != to_sync.rend(); ++it) fs.sync_directory(*it);
+  } catch (const Error&) {
+    if (!existed) throw;  // else its name is old, and its parent may be one that we may not open
+  }
+}
+
+Manifest::File write_arrays(FileSystem& fs, const std::string& folder, std::span<const NamedArray> arrays,
+                            uint64_t step) {
+  Manifest::File entry;
+  entry.name = rank_file_name(0, 1);
+  const auto file = fs.open_write(folder + "/" + entry.name, FileSystem::Mode::kExclusive);
+  HashingFile hashing(*file);
+  entry.bytes = write_safetensors(hashing, arrays, {{"format", "pt"}, {"step", std::to_string(step)}});
+  entry.xxh128 = hashing.hex();
+  hashing.sync();
+  hashing.close();
+  return entry;
+}
+
+void write_manifest(FileSystem& fs, const std::string& folder, const Manifest& manifest) {
+  const auto file = fs.open_write(folder + "/" + kManifestName, FileSystem::Mode::kExclusive);
+  file->append(std::string_view(format_manifest(manifest)));
+  file->sync();
+  file->close();
+}
+
+}  // namespace
+
+std::string commit(FileSystem& fs, const std::string& directory, Manifest manifest,
+                   std::span<const NamedArray> arrays) {
+  const std::string path = directory + "/" + checkpoint_name(manifest.step);
+  const std::string temporary = path + kTemporarySuffix;
+  manifest.version = kFormatVersion;
+  make_durable_directories(fs, directory);
+
+  bool replace = false;
+  if (fs.exists(path)) {
+    const Verification there = verify(fs, path, Depth::kContent);
+    if (there.verdict == Verdict::kValid && there.manifest->step == manifest.step) {
+      fs.sync_directory(directory);  // whoever committed it may have died before doing this
+      return path;
+    }
+    // Only what is known to be worthless may be replaced.
+    if (there.verdict != Verdict::kDamaged) {
+      const std::string reason =
+          there.verdict == Verdict::kValid ? str("it is a good one of step ", there.manifest->step) : there.reason;
+      throw Error(there.verdict == Verdict::kUnreadable ? ErrorKind::kEnvironment : ErrorKind::kData, path,
+                  "is in the way of a new checkpoint and will not be replaced: " + reason,
+                  "move it away, or save elsewhere");
+    }
+    replace = true;
+  }
+
+  try {
+    fs.remove_tree(temporary);
+    fs.make_directory(temporary);
+    manifest.files = {write_arrays(fs, temporary, arrays, manifest.step)};
+    write_manifest(fs, temporary, manifest);
+    fs.sync_directory(temporary);
+    if (replace) fs.remove_tree(path);
+    fs.rename(temporary, path);
+    fs.sync_directory(directory);
+  } catch (...) {
+    try {
+      fs.remove_tree(temporary);
+    } catch (...) {  // the first trouble is the one to report; prune() sweeps what is left
+    }
+    throw;
+  }
+  return path;
+}
+
+Manifest read_manifest(const FileSystem& fs, const std::string& checkpoint_path) {
+  const std::string path = checkpoint_path + "/" + kManifestName;
+  const std::optional<FileInfo> info = fs.stat(path);
+  if (!info) {
+    const bool folder = fs.exists(checkpoint_path);
+    throw Error(ErrorKind::kData, folder ? path : checkpoint_path,
+                folder ? "is missing: the checkpoint is incomplete" : "no such checkpoint");
+  }
+  if (info->type != FileInfo::Type::kFile) throw Error(ErrorKind::kData, path, "is not a file");
+  if (info->size > kMaxManifestBytes) {
+    throw Error(ErrorKind::kData, path, str("is ", info->size, " bytes, far too large for a manifest"));
+  }
+  return parse_manifest(fs.read_file(path), path);
+}
+
+std::span<const std::byte> LoadedFile::bytes(const std::string& name) const {
+  const auto it = header_.arrays.find(name);
+  if (it == header_.arrays.end()) {
+    std::vector<std::string> names;
+    for (const auto& [known, info] : header_.arrays) names.push_back(known);
+    throw Error(ErrorKind::kData, path_, str("has no tensor \"", printable(name), "\"", did_you_mean(name, names)));
+  }
+  const ArrayInfo& info = it->second;
+  return std::as_bytes(std::span(content_))
+      .subspan(static_cast<size_t>(info.begin), static_cast<size_t>(info.end - info.begin));
+}
+
+LoadedFile load_file(const FileSystem& fs, const std::string& checkpoint_path, const Manifest::File& file) {
+  LoadedFile loaded;
+  loaded.path_ = checkpoint_path + "/" + file.name;
+  const auto refuse = [&](const std::string& what) { throw Error(ErrorKind::kData, loaded.path_, what); };
+  const std::optional<FileInfo> info = fs.stat(loaded.path_);
+  if (!info) refuse("is missing: the checkpoint is incomplete");
+  if (info->size != file.bytes) refuse(str("is ", info->size, " bytes, manifest says ", file.bytes));
+  loaded.content_ = fs.read_file(loaded.path_);
+  if (xxh128_hex(loaded.content_) != file.xxh128) {
+    refuse("does not match its hash in the manifest: damaged, or another checkpoint's");
+  }
+  loaded.header_ = parse_safetensors_header(loaded.content_, loaded.content_.size(), loaded.path_);
+  return loaded;
+}
+
+}  // namespace skytrain::checkpoint
