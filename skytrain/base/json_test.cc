@@ -1,0 +1,67 @@
+#include "skytrain/base/json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "skytrain/base/error.h"
+
+namespace skytrain {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string refusal(std::string_view text) {
+  try {
+    parse_json(text, "manifest.json");
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kData);
+    EXPECT_EQ(error.message().find('\n'), std::string::npos) << error.message();
+    return error.message();
+  }
+  ADD_FAILURE() << "accepted: " << text;
+  return {};
+}
+
+std::string nested(int levels) { return std::string(levels, '[') + std::string(levels, ']'); }
+
+TEST(ParseJson, ReadsWhatIsValid) {
+  const Json json = parse_json(R"({"a": [1, 2.5, true, null, "x"], "b": {"a": 1}})", "x");
+  EXPECT_EQ(json["a"][1], 2.5);
+  EXPECT_EQ(json["b"]["a"], 1);
+  EXPECT_EQ(parse_json("18446744073709551615", "x"), 18446744073709551615u);
+}
+
+TEST(ParseJson, NamesPlaceReasonAndByte) {
+  const std::string message = refusal("{\"a\": 1,,}");
+  EXPECT_THAT(message, StartsWith("manifest.json: not valid JSON: "));
+  EXPECT_THAT(message, HasSubstr("at byte 9"));
+  EXPECT_THAT(message, testing::Not(HasSubstr("json.exception")));
+}
+
+TEST(ParseJson, RefusesWhatIsNotOneWholeDocument) {
+  refusal("");
+  refusal("{");
+  refusal("{} {}");
+  refusal("[1,]");
+  refusal("nan");
+  refusal("\"\xff\"");
+  refusal("1e999");
+  refusal("// comment\n1");
+}
+
+// One writer's key was repeated with another value; readers disagreed about which one counts.
+TEST(ParseJson, RefusesDuplicateKeys) {
+  EXPECT_EQ(refusal(R"({"a": 1, "b": {"c": 1, "c": 2}})"),
+            "manifest.json: not valid JSON: key \"c\" appears twice in one object");
+  EXPECT_NO_THROW(parse_json(R"([{"a": 1}, {"a": 1, "b": {"a": 1}}])", "x")) << "the same key in different objects";
+}
+
+TEST(ParseJson, RefusesDeepNestingBeforeItHurts) {
+  EXPECT_NO_THROW(parse_json(nested(64), "x"));
+  EXPECT_THAT(refusal(nested(65)), HasSubstr("nested deeper than 64 levels"));
+  EXPECT_THAT(refusal(std::string(10'000'000, '[')), HasSubstr("nested deeper than 64 levels"));
+}
+
+}  // namespace
+}  // namespace skytrain
