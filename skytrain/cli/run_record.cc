@@ -1,0 +1,115 @@
+#include "skytrain/cli/run_record.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "skytrain/base/clock.h"
+#include "skytrain/base/text.h"
+#include "skytrain/cli/machine.h"
+#include "skytrain/cli/output.h"
+#include "skytrain_version.h"
+
+namespace skytrain::cli {
+namespace {
+
+std::string fixed(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+bool is_number(const OrderedJson& json, const char* key) { return json.contains(key) && json[key].is_number(); }
+
+}  // namespace
+
+OrderedJson new_run_json(const recipe::Resolved& resolved, double unix_seconds) {
+  return {{"name", resolved.recipe.name},
+          {"created", format_utc(unix_seconds)},
+          {"version", SKYTRAIN_VERSION},
+          {"commit", SKYTRAIN_COMMIT},
+          {"recipe_file", resolved.file},
+          {"recipe_fingerprint", recipe::fingerprint(resolved.recipe)},
+          {"machine", machine_json(this_machine())},
+          {"attempts", OrderedJson::array()}};
+}
+
+OrderedJson new_attempt_json(bool resume, const std::vector<std::string>& command, double unix_seconds) {
+  const Machine machine = this_machine();
+  return {
+      {"started", format_utc(unix_seconds)}, {"resume", resume},          {"host", machine.host}, {"pid", ::getpid()},
+      {"version", SKYTRAIN_VERSION},         {"commit", SKYTRAIN_COMMIT}, {"command", command}};
+}
+
+int64_t finish_attempt(FileSystem& fs, const record::RunDirectory& run, const OrderedJson& fields) {
+  const std::string text = fs.read_file(run.run_json());
+  parse_json(text, run.run_json());  // refuses what is no JSON; the second parse keeps the order of the keys
+  OrderedJson json = OrderedJson::parse(text);
+  if (!json.is_object() || !json.contains("attempts") || !json["attempts"].is_array() || json["attempts"].empty()) {
+    throw Error(ErrorKind::kData, run.run_json(), "has no list of attempts");
+  }
+  json["attempts"].back().update(fields);
+  write_file_atomically(fs, run.run_json(), json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n");
+  return static_cast<int64_t>(json["attempts"].size());
+}
+
+OrderedJson summary_json(const AttemptResult& result) {
+  const Json& worker = result.worker_summary;
+  OrderedJson out;
+  out["status"] = result.status;
+  out["run_dir"] = result.run_dir;
+  out["report"] = result.report;
+  out["steps"] = result.steps;
+  out["samples"] = result.samples;
+  const auto take = [&](const char* key, const Json& source) {
+    if (source.is_object() && source.contains(key)) out[key] = source[key];
+  };
+  take("steps", worker);
+  take("samples", worker);
+  take("seconds", worker);
+  take("samples_per_second", worker);
+  out["time_to_first_step_s"] = result.time_to_first_step_s ? OrderedJson(*result.time_to_first_step_s) : OrderedJson();
+  out["peak_rss_bytes"] = result.peak_rss_bytes;
+  for (const char* key : {"eval", "train_loss"}) take(key, worker);
+  for (const char* key : {"parameters", "devices", "slot", "precision"}) {
+    take(key, result.started);
+    take(key, worker);
+  }
+  for (const char* key : {"time", "data_fingerprint"}) take(key, worker);
+  if (!result.torch_version.empty()) out["torch_version"] = result.torch_version;
+  out["version"] = SKYTRAIN_VERSION;
+  out["attempts"] = result.attempts;
+  if (!result.checkpoint.empty()) out["checkpoint"] = result.checkpoint;
+  if (!result.resume_command.empty()) out["resume_command"] = result.resume_command;
+  if (result.error) out["error"] = error_json(*result.error);
+  for (const auto& [key, value] : worker.items()) {
+    if (!out.contains(key)) out[key] = value;
+  }
+  return out;
+}
+
+std::string summary_table(const OrderedJson& summary) {
+  TwoColumns table;
+  table.row("run", summary.value("run_dir", ""));
+  if (is_number(summary, "steps")) {
+    table.row("steps", human_count(summary["steps"]) + " (" + human_count(summary.value("samples", 0.0)) + " samples)");
+  }
+  if (is_number(summary, "samples_per_second")) {
+    table.row("speed", human_count(summary["samples_per_second"]) + " samples/s");
+  }
+  if (is_number(summary, "time_to_first_step_s")) {
+    table.row("time to first step", fixed(summary["time_to_first_step_s"], 2) + " s");
+  }
+  if (is_number(summary, "train_loss")) table.row("train loss", fixed(summary["train_loss"], 4));
+  const OrderedJson eval = summary.value("eval", OrderedJson::object());
+  if (is_number(eval, "loss")) table.row("eval loss", fixed(eval["loss"], 4));
+  if (is_number(eval, "top1")) table.row("top-1", fixed(eval["top1"].get<double>() * 100, 2) + " %");
+  if (summary.value("peak_rss_bytes", uint64_t{0}) > 0) {
+    table.row("peak memory", human_bytes(summary["peak_rss_bytes"]));
+  }
+  table.row("report", summary.value("report", ""));
+  return table.text();
+}
+
+}  // namespace skytrain::cli

@@ -1,0 +1,47 @@
+// skytrain/cli/run_record.h
+//
+// What the front program writes into a run's records: run.json and its attempts, and summary.json.
+
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "skytrain/base/error.h"
+#include "skytrain/base/file_system.h"
+#include "skytrain/base/json.h"
+#include "skytrain/recipe/resolve.h"
+#include "skytrain/record/run_directory.h"
+
+namespace skytrain::cli {
+
+// run.json of a new run, without attempts.
+OrderedJson new_run_json(const recipe::Resolved& resolved, double unix_seconds);
+// One entry of `attempts`, as it is when the attempt starts.
+OrderedJson new_attempt_json(bool resume, const std::vector<std::string>& command, double unix_seconds);
+// Adds `fields` to the last attempt. Returns the number of attempts.
+int64_t finish_attempt(FileSystem& fs, const record::RunDirectory& run, const OrderedJson& fields);
+
+// What an attempt came to, as far as the front program has seen it.
+struct AttemptResult {
+  std::string status;                          // "complete" | "interrupted" | "failed"
+  Json worker_summary = Json::object();        // of Finished
+  std::optional<Error> error;                  // of a failure
+  std::string checkpoint, resume_command;      // of an interruption
+  uint64_t steps = 0, samples = 0;             // as last reported
+  std::optional<double> time_to_first_step_s;  // none: no step in this attempt
+  uint64_t peak_rss_bytes = 0;                 // worker and front program together
+  int64_t attempts = 0;
+  std::string run_dir, report;  // absolute paths
+  std::string torch_version;
+  Json started = Json::object();  // parameters, devices, slot, precision, when it got so far
+};
+
+// summary.json: keys in the order of docs/run-directory.md, what the worker added beyond them at the end.
+OrderedJson summary_json(const AttemptResult& result);
+
+// The table that ends a run, for people.
+std::string summary_table(const OrderedJson& summary);
+
+}  // namespace skytrain::cli

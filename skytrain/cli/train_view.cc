@@ -1,0 +1,83 @@
+#include "skytrain/cli/train_view.h"
+
+#include <cstdio>
+
+#include "skytrain/base/log.h"
+#include "skytrain/base/text.h"
+
+namespace skytrain::cli {
+namespace {
+
+// Checkpoints may come at every step; people want to know that they come at all.
+constexpr double kCheckpointLineSeconds = 30;
+
+std::string formatted(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+}  // namespace
+
+TrainView::TrainView(Options options) : options_(std::move(options)), progress_(options_.progress) {}
+
+void TrainView::on_hello(const proto::Hello& hello) { torch_version_ = hello.torch_version; }
+
+void TrainView::on_started(const proto::Started& started) {
+  started_ = started;
+  step_ = started.resume_step;
+  samples_ = started.resume_samples;
+  log_info(str(options_.model, ": ", human_count(static_cast<double>(started.parameters)), " parameters; ",
+               human_count(static_cast<double>(started.total_steps)), " steps, ",
+               human_count(static_cast<double>(started.samples_per_epoch)), " samples an epoch; ", started.devices,
+               started.devices == 1 ? " device" : " devices", ", slot ", started.slot, ", ", started.precision));
+  for (const auto& [key, reason] : started.decisions) log_debug(str("auto: ", key, ": ", reason));
+  if (started.resume_step > 0) {
+    log_info(str("continuing after step ", started.resume_step, " of ", started.total_steps));
+  } else if (options_.resuming) {
+    log_info("the run has no checkpoint yet: starting at its first step");
+  }
+  if (!options_.quiet) progress_.start(options_.name, started.resume_samples, started.total_samples);
+}
+
+std::string TrainView::detail(const proto::ProgressReport& report) const {
+  std::string text;
+  if (started_ && started_->samples_per_epoch > 0) {
+    const double epochs =
+        static_cast<double>(started_->total_samples) / static_cast<double>(started_->samples_per_epoch);
+    text = "epoch " + formatted("%.2f", report.epoch) + "/" + formatted("%.4g", epochs) + "  ";
+  }
+  return text + "loss " + formatted("%.4f", report.loss) + "  lr " + formatted("%.4g", report.lr);
+}
+
+void TrainView::on_progress(const proto::ProgressReport& report) {
+  step_ = report.step;
+  samples_ = report.samples;
+  if (report.first && !first_step_unix_seconds_) first_step_unix_seconds_ = report.unix_seconds;
+  if (!options_.quiet) progress_.update(report.samples, detail(report));
+}
+
+void TrainView::on_note(const proto::Note& note) {
+  log(note.level == "warning" ? LogLevel::kWarning : LogLevel::kInfo, printable(note.line, 2000));
+}
+
+void TrainView::on_checkpoint(const proto::CheckpointDone& checkpoint) {
+  const std::string line =
+      str("checkpoint of step ", checkpoint.step, " saved: training waited ", human_seconds(checkpoint.seconds));
+  const double now = options_.clock->monotonic_seconds();
+  const bool show = !last_checkpoint_line_ || now - *last_checkpoint_line_ >= kCheckpointLineSeconds;
+  if (show) last_checkpoint_line_ = now;
+  log(show ? LogLevel::kInfo : LogLevel::kDebug, line);
+}
+
+void TrainView::on_evaluation(const proto::EvaluationDone& evaluation) {
+  log_info(str("step ", evaluation.step, ": eval loss ", formatted("%.4f", evaluation.loss), ", top-1 ",
+               formatted("%.2f", evaluation.top1 * 100), " % of ", human_count(static_cast<double>(evaluation.samples)),
+               " samples in ", human_seconds(evaluation.seconds)));
+}
+
+void TrainView::on_stopping() { log_info(str("stopping: saving step ", step_, " … (Ctrl-C again to stop at once)")); }
+
+void TrainView::finish() { progress_.finish(); }
+
+}  // namespace skytrain::cli
