@@ -1,0 +1,251 @@
+#include "skytrain/observe/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <regex>
+
+#include "skytrain/base/error.h"
+#include "skytrain/base/text.h"
+#include "skytrain/observe/assets.h"
+#include "skytrain/observe/report_fixture.h"
+
+namespace skytrain::observe {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+size_t occurrences(std::string_view text, std::string_view word) {
+  size_t count = 0;
+  for (size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+// The page without what it carries for every run: style sheet, scripts, licence.
+std::string body_of(const std::string& page) {
+  std::string body = page.substr(page.find("<main>"));
+  return body.substr(0, body.find("<footer>"));
+}
+
+// Every element that is opened is closed in order: markup that a value had broken would show here.
+std::string unbalanced(const std::string& html) {
+  static const std::regex kTag(R"(<(/?)([a-z0-9]+)([^<>]*)>)");
+  std::vector<std::string> open;
+  for (std::sregex_iterator it(html.begin(), html.end(), kTag), end; it != end; ++it) {
+    const std::string name = (*it)[2];
+    if (name == "img" || name == "br" || name == "meta" || name == "link") continue;
+    if ((*it)[1] == "") {
+      open.push_back(name);
+    } else if (open.empty() || open.back() != name) {
+      return str("</", name, "> closes ", open.empty() ? "nothing" : open.back());
+    } else {
+      open.pop_back();
+    }
+  }
+  return open.empty() ? "" : "<" + open.back() + "> stays open";
+}
+
+TEST(Report, TellsACompleteRun) {
+  MemoryFileSystem fs;
+  const auto run = write_fixture_run(fs, "/runs", "mnist-simplecnn", {});
+  write_report(fs, run);
+  const std::string page = fs.read_file(run.report());
+  const std::string body = body_of(page);
+  EXPECT_EQ(unbalanced(body), "");
+  for (const char* expected : {"mnist-simplecnn <span class=\"status good\">complete</span>",
+                               "97.87 %",
+                               "(9,787 of 10,000)",
+                               "0.0712",
+                               "14,650",
+                               "id=\"curves\"",
+                               "id=\"time\"",
+                               "id=\"confusion\"",
+                               "id=\"classes\"",
+                               "id=\"mistakes\"",
+                               "id=\"environment\"",
+                               "id=\"recipe\"",
+                               "316.0 MiB",
+                               "Intel Xeon Platinum 8481C",
+                               "--set train.epochs=2",
+                               "auto: batch / 2 devices",
+                               "[0.9, 0.999]",
+                               "9b1a4e0c5a7f4d0db4d7e0f3f7d1c2aa",
+                               "Who trained which steps",
+                               "Waiting for data",
+                               "Checkpoints"}) {
+    EXPECT_THAT(body, HasSubstr(expected));
+  }
+  EXPECT_EQ(occurrences(body, "src=\"data:image/png;base64,"), 24u);
+  EXPECT_EQ(occurrences(body, " alt=\""), 24u);
+  EXPECT_EQ(occurrences(body, "<table"), occurrences(body, "<caption>"));
+  EXPECT_EQ(occurrences(body, "<canvas"), 4u);
+}
+
+TEST(Report, IsTheSameForTheSameRecords) {
+  MemoryFileSystem fs;
+  const auto run = write_fixture_run(fs, "/runs", "mnist", {});
+  const std::string first = render_report(fs, run);
+  write_report(fs, run);
+  EXPECT_EQ(render_report(fs, run), first);
+}
+
+TEST(Report, AsksForNothingFromOutsideAndAllowsOnlyItsOwnScripts) {
+  MemoryFileSystem fs;
+  const std::string page = render_report(fs, write_fixture_run(fs, "/runs", "mnist", {}));
+  std::string own = page;  // addresses inside Chart.js and its licence are text, not requests
+  for (const std::string_view asset : {assets::chart_js(), assets::chart_js_licence()}) {
+    if (const size_t at = own.find(asset); at != std::string::npos) own.erase(at, asset.size());
+  }
+  EXPECT_FALSE(std::regex_search(own, std::regex("(src|href|action|poster|data)\\s*=\\s*[\"']?(https?:)?//")));
+  EXPECT_FALSE(std::regex_search(own, std::regex("<(link|iframe|object|embed|base|form)\\b")));
+  EXPECT_FALSE(std::regex_search(body_of(page), std::regex("<[^>]*\\son[a-z]+\\s*=")));
+  EXPECT_FALSE(std::regex_search(body_of(page), std::regex("<[^>]*\\sstyle\\s*=")));  // the policy would block it
+  EXPECT_THAT(page, HasSubstr("default-src 'none'; img-src data:;"));
+  EXPECT_THAT(page, Not(HasSubstr("unsafe")));
+  EXPECT_THAT(page, HasSubstr(str("'sha256-", assets::report_js_sha256(), "'")));
+  EXPECT_LT(page.find("Content-Security-Policy"), page.find("<style>"));
+}
+
+// A class named "</script>" ended the data block of another tool's report and ran as code.
+TEST(Report, ShowsHostileTextAsText) {
+  MemoryFileSystem fs;
+  const auto run = write_hostile_run(fs, "/runs");
+  const std::string page = render_report(fs, run);
+  const std::string body = body_of(page);
+  EXPECT_EQ(occurrences(page, "<script"), 3u);
+  EXPECT_EQ(occurrences(page, "</script"), 3u);
+  EXPECT_EQ(unbalanced(body), "");
+  EXPECT_EQ(occurrences(body, "<img "), occurrences(body, "<img src=\"data:image/png;base64,"));
+  EXPECT_THAT(body, HasSubstr("&lt;script&gt;window.pwned=1"));
+  EXPECT_THAT(body, Not(HasSubstr("<script>window")));
+  EXPECT_THAT(body, Not(HasSubstr("<!--")));
+  EXPECT_THAT(body, Not(HasSubstr("\xe2\x80\xae")));  // turns the direction of writing
+  EXPECT_THAT(body, HasSubstr("\\xFE&quot;"));        // the path's byte that is no UTF-8
+  EXPECT_THAT(body, HasSubstr("holds bytes that are not UTF-8"));
+  EXPECT_EQ(occurrences(body, "class=\"no-picture\""), 2u);
+  EXPECT_NO_THROW(OrderedJson(page).dump());  // the whole page is UTF-8
+}
+
+// A run ended after five steps left no report at all, when it was wanted most.
+TEST(Report, OfARunThatWasCutShortSaysHowFarItCame) {
+  MemoryFileSystem fs;
+  const FixtureOptions options{.steps = 5, .log_every = 1, .evaluated = false, .summarised = false};
+  const auto run = write_fixture_run(fs, "/runs", "mnist", options);
+  const std::string metrics = fs.read_file(run.metrics());
+  put_file(fs, run.metrics(), metrics + "{\"t\":17645");
+  const std::string body = body_of(render_report(fs, run));
+  EXPECT_THAT(body, HasSubstr("unfinished"));
+  EXPECT_THAT(body, HasSubstr("The last step on record is 5."));
+  EXPECT_THAT(body, HasSubstr("has no end"));
+  EXPECT_THAT(body, HasSubstr("summed from the lines of metrics"));
+  EXPECT_THAT(body, Not(HasSubstr("id=\"confusion\"")));
+  EXPECT_EQ(unbalanced(body), "");
+}
+
+TEST(Report, OfAFailedRunGivesTheErrorAndWhatToDo) {
+  MemoryFileSystem fs;
+  FixtureOptions options{.steps = 411, .log_every = 1, .evaluated = false, .status = "failed"};
+  const auto run = write_fixture_run(fs, "/runs", "mnist", options);
+  put_file(fs, run.metrics(), fs.read_file(run.metrics()) + "{\"t\":1,\"step\":412,\"loss\":null}\n");
+  const std::string body = body_of(render_report(fs, run));
+  EXPECT_THAT(body, HasSubstr("step 412: the loss became NaN"));
+  EXPECT_THAT(body, HasSubstr("lower train.optimizer.lr"));
+  EXPECT_THAT(body, HasSubstr("not a finite number in 1 logged line(s), first at step 412"));
+}
+
+// A run was resumed after an interruption; its report went on saying "interrupted at step 100".
+TEST(Report, SaysWhenTheSummaryIsOfAnEarlierAttempt) {
+  MemoryFileSystem fs;
+  const auto run = write_fixture_run(fs, "/runs", "mnist", {});
+  put_file(fs, run.summary(), R"({"status": "interrupted", "steps": 100})");
+  const std::string body = body_of(render_report(fs, run));
+  EXPECT_THAT(body, HasSubstr("earlier attempt, which ended as <em>interrupted</em> at step 100"));
+  EXPECT_THAT(body, HasSubstr("1,870"));
+}
+
+TEST(Report, IsMadeFromAnySubsetOfTheRecords) {
+  for (unsigned present = 0; present < 64; ++present) {
+    MemoryFileSystem fs;
+    const auto run = write_fixture_run(fs, "/runs", "mnist", {.steps = 40});
+    const std::string files[] = {run.recipe_json(), run.recipe_yaml(), run.run_json(),
+                                 run.metrics(),     run.evaluation(),  run.summary()};
+    for (unsigned i = 0; i < 6; ++i) {
+      if (!(present >> i & 1)) fs.remove_file(files[i]);
+    }
+    EXPECT_EQ(unbalanced(body_of(render_report(fs, run))), "") << present;
+  }
+}
+
+TEST(Report, SurvivesRecordsCutAtAnyPlaceAndNamesThem) {
+  MemoryFileSystem fs;
+  const auto run = write_fixture_run(fs, "/runs", "mnist", {.steps = 40});
+  for (const std::string& path : {run.recipe_json(), run.run_json(), run.evaluation(), run.summary()}) {
+    const std::string whole = fs.read_file(path);
+    for (const size_t size : {size_t{0}, size_t{1}, whole.size() / 3, whole.size() / 2, whole.find_last_of('}')}) {
+      put_file(fs, path, whole.substr(0, size));
+      const std::string body = body_of(render_report(fs, run));
+      EXPECT_EQ(unbalanced(body), "");
+      EXPECT_THAT(body, HasSubstr(path + ": ")) << size;
+    }
+    put_file(fs, path, whole);
+  }
+  put_file(fs, run.metrics(), "garbage\n" + fs.read_file(run.metrics()));
+  EXPECT_THAT(body_of(render_report(fs, run)), HasSubstr("metrics.jsonl:1: is not a line of metrics"));
+}
+
+TEST(Report, SurvivesRecordsOfTheWrongShape) {
+  for (const char* text :
+       {"[]", "5", "null", "{}", R"({"eval": 5, "time": [], "confusion": {}, "classes": 1})",
+        R"({"mistakes": [5, {}, {"pixels": "AAAA", "channels": -1}], "attempts": {"a": 1}})",
+        R"({"confusion": [[1, 2], [3]], "classes": ["a", "b"]})",
+        R"({"confusion": [[1, -2], [3, 4]], "classes": ["a", "b"]})", R"({"confusion": [], "classes": []})",
+        R"({"error": "x", "status": "failed", "host": 5})",
+        R"({"recipe": {}, "origins": 5, "attempts": [1, [2], {"a": {"b": 3}}], "host": {"memory_bytes": -1}})",
+        R"({"time": {"data_s": -1, "forward_s": 0}, "seconds": -5, "steps": -1, "peak_rss_bytes": 1e400})"}) {
+    MemoryFileSystem fs;
+    const auto run = write_fixture_run(fs, "/runs", "mnist", {.steps = 40});
+    for (const std::string& path :
+         {run.recipe_json(), run.run_json(), run.evaluation(), run.summary(), run.metrics()}) {
+      put_file(fs, path, text);
+    }
+    EXPECT_EQ(unbalanced(body_of(render_report(fs, run))), "") << text;
+  }
+}
+
+TEST(Report, FoldsAMatrixOfManyClasses) {
+  MemoryFileSystem fs;
+  const std::string fifty = render_report(fs, write_fixture_run(fs, "/runs", "fifty", {.steps = 40, .classes = 50}));
+  EXPECT_THAT(fifty, Not(HasSubstr("which is wide")));
+  const std::string more = render_report(fs, write_fixture_run(fs, "/runs", "more", {.steps = 40, .classes = 51}));
+  EXPECT_THAT(more, HasSubstr("The matrix of 51 classes, which is wide"));
+}
+
+TEST(Report, OfAFolderThatIsNotThereIsAnError) {
+  MemoryFileSystem fs;
+  try {
+    render_report(fs, record::RunDirectory("/runs/none"));
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
+    EXPECT_EQ(error.where(), "/runs/none");
+  }
+}
+
+// A log of each step of a long run. The bound is loose because machines and build types differ.
+TEST(Report, OfAHundredThousandLinesIsQuickAndSmall) {
+  MemoryFileSystem fs;
+  const auto run = write_fixture_run(fs, "/runs", "long", {.steps = 100000, .log_every = 1});
+  const auto start = std::chrono::steady_clock::now();
+  const std::string page = render_report(fs, run);
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  RecordProperty("seconds", str(spent.count()));
+  EXPECT_LT(page.size(), 600u << 10);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_LT(spent.count(), 2.5);
+#endif
+}
+
+}  // namespace
+}  // namespace skytrain::observe
