@@ -89,8 +89,9 @@ Codec<std::vector<T>> list_of(std::string type, size_t min_size, size_t max_size
               const std::string expected = min_size == max_size
                                                ? std::to_string(min_size)
                                                : std::to_string(min_size) + " to " + std::to_string(max_size);
-              reader.problem(value.place,
-                             "has " + std::to_string(value.items.size()) + " elements, expected " + expected);
+              reader.problem(value.place, "has " + std::to_string(value.items.size()) +
+                                              (value.items.size() == 1 ? " element" : " elements") + ", expected " +
+                                              expected);
               return false;
             }
             bool ok = true;

@@ -41,7 +41,7 @@ size_t number_length(std::string_view text) {
 
 std::string quoted(std::string_view text) { return "\"" + printable(text, 80) + "\""; }
 
-std::string number_hint(std::string_view text) {
+std::string number_hint(std::string_view text, const char* example = "write it like 0.001 or 1e-3") {
   if (text.find(',') != text.npos) return "decimals have a point: 1.5";
   if (text.find('_') != text.npos) return "digits only, without underscores: 1000000 or 1e6";
   if (text.find("0x") != text.npos || text.find("0X") != text.npos || text.find("0o") != text.npos) {
@@ -52,7 +52,7 @@ std::string number_hint(std::string_view text) {
       return "ASCII digits only; these are other characters that look like digits";
   }
   if (text.find(' ') != text.npos) return "a number has no spaces and no unit here";
-  return "write it like 0.001 or 1e-3";
+  return example;
 }
 
 bool is_nan_or_infinity(std::string_view text) {
@@ -87,7 +87,8 @@ std::optional<Refusal> read_integer(std::string_view text, int64_t* out) {
   const size_t count = digits(text, at);
   if (count == 0 || at + count != text.size()) {
     double value = 0;
-    if (read_real(text, &value)) return Refusal{quoted(text) + " is not a whole number", number_hint(text)};
+    if (read_real(text, &value))
+      return Refusal{quoted(text) + " is not a whole number", number_hint(text, "write it in digits, like 64")};
     std::string hint;
     if (value == std::floor(value) && std::fabs(value) < 1e15) {
       hint = str("write ", static_cast<long long>(value));

@@ -248,9 +248,9 @@ bool Section<S>::read(const Value& value, Reader& reader, S* out) const {
     const std::vector<std::string> candidates = selected ? keys_of(*out) : known;
 
     const std::string elsewhere = where_key_belongs(member.name);
-    reader.problem(member.place,
-                   "unknown key \"" + printable(member.name, 60) + "\"" + did_you_mean(member.name, candidates),
-                   "known: " + join(candidates, ", ") + (elsewhere.empty() ? "" : "\nit stands in " + elsewhere));
+    reader.problem(
+        member.place, "unknown key \"" + printable(member.name, 60) + "\"" + did_you_mean(member.name, candidates),
+        "known: " + join(candidates, ", ") + (elsewhere.empty() ? "" : "\nit belongs elsewhere: " + elsewhere));
   }
   if (reader.problems() != problems_before) return false;
   if (check) check(*out, map, reader);

@@ -25,7 +25,7 @@ const Section<TransformSpec>& transform_section() {
       if (t.mean.size() == t.std.size()) return;
       const Reader::Scope scope(reader, "std");
       reader.problem(value.find("std")->place,
-                     str("has ", t.std.size(), " values, and mean has ", t.mean.size(), ": expected the same number"));
+                     str("has length ", t.std.size(), ", and mean has ", t.mean.size(), ": expected the same"));
     };
     return s;
   }();

@@ -21,6 +21,10 @@ constexpr size_t kMaxDepth = 32;
 constexpr size_t kMaxValues = 10000;  // with aliases written out
 constexpr size_t kMaxBytes = 4 << 20;
 
+// Stands in a comment after the text. yaml-cpp 0.7 takes the end of the file for the end of a quoted scalar; then this
+// character, which no recipe may have, is in the scalar.
+constexpr char kEndMark = '\x02';
+
 class TreeBuilder final : public YAML::EventHandler {
  public:
   TreeBuilder(const Place& start, const Sources& sources) : start_(start), sources_(sources) {}
@@ -53,6 +57,7 @@ class TreeBuilder final : public YAML::EventHandler {
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
     refuse_tag(mark, tag);
+    if (text.find(kEndMark) != text.npos) refuse(place_of(mark), "the quote that opens here is not closed");
     add(Value{.kind = Value::Kind::kText, .text = text, .quoted = tag == "!", .place = place_of(mark)}, anchor);
   }
 
@@ -112,7 +117,10 @@ class TreeBuilder final : public YAML::EventHandler {
     if (top.value.kind == Value::Kind::kList) {
       top.value.items.push_back(std::move(value));
     } else if (top.has_key) {
-      top.value.members.back().value = std::move(value);
+      Value::Member& member = top.value.members.back();
+      // yaml-cpp places a missing value at whatever comes next.
+      if (value.kind == Value::Kind::kNull) value.place = member.place;
+      member.value = std::move(value);
       top.has_key = false;
     } else {
       if (value.kind != Value::Kind::kText) refuse(value.place, "a key is " + value.describe() + ", expected a name");
@@ -196,7 +204,7 @@ Value read_yaml(std::string_view text, const Place& place, const Sources& source
     builder.refuse(builder.place_of(YAML::Mark()), "UTF-16 text", "save the recipe in UTF-8");
   }
   check_text(text, builder);
-  std::istringstream stream{std::string(text)};
+  std::istringstream stream(std::string(text) + "\n#" + kEndMark + "\n");
   try {
     YAML::Parser parser(stream);
     if (!parser.HandleNextDocument(builder)) return Value{.place = place};
