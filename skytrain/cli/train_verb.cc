@@ -21,7 +21,8 @@ void add_train(CLI::App& app, Actions& actions) {
   app.add_option("--log-every", flags->log_every, "Steps between lines of metrics.jsonl (default: about one a second)")
       ->type_name("N")
       ->check([](const std::string& text) {
-        const bool digits = text.find_first_not_of("0123456789") == text.npos;  // CLI11 takes -3 for a huge number
+        // CLI11 takes -3, and what does not fit, for a huge number.
+        const bool digits = text.size() <= 18 && text.find_first_not_of("0123456789") == text.npos;
         return digits && text.find_first_not_of('0') != text.npos ? "" : "\"" + text + "\" is no number of 1 or more";
       });
   app.add_flag("--explain", flags->explain, "Print the resolved recipe and where each value came from, and end");
