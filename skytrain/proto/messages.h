@@ -37,7 +37,7 @@ struct Start {
   Json recipe;                // recipe::to_json
   std::string run_directory;  // absolute
   bool resume = false;        // continue from the newest valid checkpoint, if there is one
-  uint64_t log_every = 0;     // steps between metrics lines; 0: about one a second of training, at most each step
+  uint64_t log_every = 0;     // steps between metrics lines; 0: a hundredth of an epoch, 1 to 50
   bool stop_after_first_signal = true;
 };
 

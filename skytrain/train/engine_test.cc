@@ -1,0 +1,181 @@
+#include "skytrain/train/engine.h"
+
+#include <ATen/ops/equal.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "skytrain/train/reduce.h"
+
+namespace skytrain::train {
+namespace {
+
+constexpr model::InputShape kInput{1, 12, 12};
+
+recipe::ModelSpec model_spec(const std::string& name) {
+  recipe::ModelSpec spec;
+  spec.name = name;
+  spec.hidden = {16, 8};
+  spec.width = 4;
+  return spec;
+}
+
+recipe::OptimizerSpec optimizer_spec(const std::string& name) {
+  recipe::OptimizerSpec spec;
+  spec.name = name;
+  spec.lr = 0.01;
+  if (name == "sgd") spec.momentum = 0.9;
+  return spec;
+}
+
+Engine::Options options_of(int replicas, at::ScalarType dtype = at::kDouble) {
+  Engine::Options options;
+  options.replicas = replicas;
+  options.dtype = dtype;
+  options.input = kInput;
+  return options;
+}
+
+// A sample is a function of its position alone.
+void fill(const data::Slot& slot, const at::Tensor& images, const at::Tensor& labels) {
+  const int64_t size = kInput.height * kInput.width;
+  for (int64_t i = 0; i < int64_t(slot.count); ++i) {
+    const double position = double(slot.epoch * 1000 + slot.begin + i);
+    for (int64_t k = 0; k < size; ++k) {
+      const double value = std::sin(position * 0.7 + double(k) * (1 + std::fmod(position, 5)) * 0.1);
+      if (images.scalar_type() == at::kDouble) images.mutable_data_ptr<double>()[i * size + k] = value;
+      else images.mutable_data_ptr<float>()[i * size + k] = float(value);
+    }
+    labels.mutable_data_ptr<int64_t>()[i] = int64_t(position) % 5;
+  }
+}
+
+struct Trace {
+  std::vector<double> losses;
+  std::vector<at::Tensor> state;
+};
+
+Trace train_steps(Engine& engine, const data::Slots& slots, uint64_t from, uint64_t to) {
+  Trace trace;
+  for (uint64_t step = from; step < to; ++step) {
+    const StepResult result = engine.step(slots, step, 0.01, fill);
+    EXPECT_TRUE(result.finite);
+    EXPECT_EQ(result.samples, slots.step_samples(step));
+    trace.losses.push_back(result.loss_sum / double(result.samples));
+  }
+  for (const tensor::NamedTensor& item : engine.state()) trace.state.push_back(item.tensor.clone());
+  return trace;
+}
+
+class EveryModel : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
+
+TEST_P(EveryModel, AnyNumberOfReplicasSeesTheSameCurve) {
+  const auto [model, optimizer] = GetParam();
+  const data::Slots slots(/*samples=*/50, /*batch=*/12, /*slot=*/3);  // the last step of an epoch has 2 samples
+  Engine one(model_spec(model), optimizer_spec(optimizer), 7, options_of(1));
+  const Trace reference = train_steps(one, slots, 0, 12);
+  EXPECT_LT(reference.losses.back(), reference.losses.front());
+  for (int replicas : {2, 3, 4}) {
+    Engine many(model_spec(model), optimizer_spec(optimizer), 7, options_of(replicas));
+    const Trace trace = train_steps(many, slots, 0, 12);
+    for (size_t i = 0; i < trace.losses.size(); ++i)
+      EXPECT_NEAR(trace.losses[i], reference.losses[i], 1e-9) << replicas << " replicas, step " << i;
+    for (size_t i = 0; i < trace.state.size(); ++i)
+      EXPECT_LT(trace.state[i].sub(reference.state[i]).abs().max().item<double>(), 1e-9) << one.state()[i].name;
+  }
+}
+
+TEST_P(EveryModel, ARunCutAnywhereAndContinuedHasTheSameBits) {
+  const auto [model, optimizer] = GetParam();
+  const data::Slots slots(50, 12, 6);
+  Engine whole(model_spec(model), optimizer_spec(optimizer), 7, options_of(2, at::kFloat));
+  const Trace reference = train_steps(whole, slots, 0, 9);
+  for (uint64_t cut : {1, 5, 8}) {
+    Engine first(model_spec(model), optimizer_spec(optimizer), 7, options_of(2, at::kFloat));
+    const Trace half = train_steps(first, slots, 0, cut);
+    Engine second(model_spec(model), optimizer_spec(optimizer), /*seed=*/99, options_of(2, at::kFloat));
+    const std::vector<tensor::NamedTensor> state = second.state();
+    for (size_t i = 0; i < state.size(); ++i) state[i].tensor.copy_(half.state[i]);
+    second.state_restored();
+    const Trace rest = train_steps(second, slots, cut, 9);
+    for (size_t i = 0; i < state.size(); ++i) EXPECT_TRUE(at::equal(rest.state[i], reference.state[i])) << state[i].name;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, EveryModel,
+                         testing::Combine(testing::Values("simplecnn", "mlp", "convnet"), testing::Values("sgd", "adam")));
+
+TEST(Engine, AStepWithoutFiniteLossOrGradientsChangesNothing) {
+  for (const double poison : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    Engine engine(model_spec("convnet"), optimizer_spec("adam"), 7, options_of(2));
+    const data::Slots slots(50, 12, 6);
+    const Trace before = train_steps(engine, slots, 0, 2);
+    const StepResult result =
+        engine.step(slots, 2, 0.01, [&](const data::Slot& slot, const at::Tensor& images, const at::Tensor& labels) {
+          fill(slot, images, labels);
+          if (slot.index == 1) images.mutable_data_ptr<double>()[5] = poison;
+        });
+    EXPECT_FALSE(result.finite);
+    const std::vector<tensor::NamedTensor> after = engine.state();
+    for (size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(at::equal(after[i].tensor, before.state[i])) << after[i].name;
+  }
+}
+
+TEST(Engine, AnExceptionOfOneReplicaReachesTheCallerAndTheEngineGoesOn) {
+  Engine engine(model_spec("mlp"), optimizer_spec("sgd"), 7, options_of(3));
+  const data::Slots slots(50, 12, 4);
+  EXPECT_THROW(engine.step(slots, 0, 0.01,
+                           [](const data::Slot& slot, const at::Tensor& images, const at::Tensor& labels) {
+                             if (slot.index == 2) throw std::runtime_error("broken sample");
+                             fill(slot, images, labels);
+                           }),
+               std::runtime_error);
+  Engine fresh(model_spec("mlp"), optimizer_spec("sgd"), 7, options_of(3));
+  EXPECT_EQ(train_steps(engine, slots, 0, 3).losses, train_steps(fresh, slots, 0, 3).losses);
+}
+
+TEST(Engine, ClippingBoundsTheGlobalNorm) {
+  Engine::Options options = options_of(2);
+  options.clip_norm = 0.01;
+  recipe::OptimizerSpec plain = optimizer_spec("sgd");
+  plain.momentum = 0;
+  Engine engine(model_spec("mlp"), plain, 7, options);
+  std::vector<at::Tensor> before;
+  for (const tensor::NamedTensor& item : engine.state()) before.push_back(item.tensor.clone());
+  const StepResult result = engine.step(data::Slots(50, 12, 6), 0, /*lr=*/1, fill);
+  EXPECT_GT(result.gradient_norm, 0.01);
+  double squares = 0;  // with lr 1 the change of the weights is the clipped gradient
+  for (size_t i = 0; i < before.size(); ++i)
+    squares += engine.state()[i].tensor.sub(before[i]).pow(2).sum().item<double>();
+  EXPECT_NEAR(std::sqrt(squares), 0.01, 1e-6);
+}
+
+TEST(CutParameters, PartsCoverEveryElementOnceOnCacheLines) {
+  Engine engine(model_spec("mlp"), optimizer_spec("sgd"), 7, options_of(1));
+  for (int parts = 1; parts <= 9; ++parts) {
+    std::vector<int64_t> next(engine.model().parameters().size(), 0);
+    for (const auto& part : cut_parameters(engine.model().parameters(), parts))
+      for (const ParameterSlice& slice : part) {
+        EXPECT_EQ(slice.begin, next[slice.parameter]);
+        EXPECT_EQ(slice.begin % 16, 0);
+        next[slice.parameter] = slice.end;
+      }
+    for (size_t i = 0; i < next.size(); ++i) EXPECT_EQ(next[i], engine.model().parameters()[i].tensor.numel());
+  }
+}
+
+TEST(AddAndCheck, FindsASingleBadValueAnywhere) {
+  for (const int64_t size : {1, 31, 32, 33, 1000})
+    for (int64_t bad = 0; bad < size; bad += 7) {
+      std::vector<float> a(size, 1e30f), b(size, 2), c(size, 3);
+      const float* more[] = {b.data(), c.data()};
+      EXPECT_TRUE(add_and_check(a.data(), more, size));
+      EXPECT_EQ(a[bad], 1e30f + 2 + 3);
+      b[bad] = std::numeric_limits<float>::infinity();
+      EXPECT_FALSE(add_and_check(a.data(), more, size));
+    }
+}
+
+}  // namespace
+}  // namespace skytrain::train
