@@ -32,8 +32,12 @@ run_tests() {
   return "$status"
 }
 
-# Folders that a judge looks at: its line "# judges: skytrain/record skytrain/observe".
-judged_folders() { sed -n 's/^# judges: *//p' "$1" | head -n 1; }
+# The folders whose work a judge looks at. A judge is tests/judges/judge_<name>.py.
+declare -A judged_folders=(
+  [tensorboard]="skytrain/record skytrain/train"
+  [weights]="skytrain/checkpoint skytrain/tensor skytrain/model skytrain/train skytrain/data"
+  [report]="skytrain/observe skytrain/record"
+)
 
 # Files changed in the work tree and since the commit before the last one on the main line.
 changed_files() {
@@ -46,25 +50,17 @@ changed_files() {
 }
 
 judges() {
-  local only_changed=false judge folders folder changed='' selected=() failed=()
+  local only_changed=false judge name changed='' pattern run selected=() failed=()
   [[ ${1:-} == --changed ]] && only_changed=true
   if $only_changed && ! changed=$(changed_files); then
     say "what changed is not known (no earlier commit): running all judges"
     only_changed=false
   fi
-  for judge in tests/judges/*.py; do
-    [[ -f $judge ]] || continue
-    if $only_changed; then
-      folders=$(judged_folders "$judge")
-      for folder in $folders "$judge"; do
-        if grep -q "^$folder" <<<"$changed"; then
-          selected+=("$judge")
-          break
-        fi
-      done
-    else
-      selected+=("$judge")
-    fi
+  for judge in tests/judges/judge_*.py; do
+    name=$(basename "$judge" .py)
+    name=${name#judge_}
+    pattern="tests/judges ${judged_folders[$name]:-skytrain}"
+    if ! $only_changed || grep -qE "^(${pattern// /|})/" <<<"$changed"; then selected+=("$name"); fi
   done
   if [[ ${#selected[@]} -eq 0 ]]; then
     say "judges: nothing that they look at has changed"
@@ -75,18 +71,18 @@ judges() {
   judges_python
   rm -rf build/judges
   mkdir -p build/judges
-  run_logged judges-train "training a small run to be judged" build/release/bin/skytrain train \
-    recipes/mnist_simplecnn.yaml --log-every 1 --runs build/judges/runs --json ||
-    fail 1 "the run to be judged failed"
-  export SKYTRAIN_JUDGED_RUN
-  SKYTRAIN_JUDGED_RUN=$(tail -n 1 build/log/judges-train.log | .deps/judges/bin/python -c \
-    'import json, sys; print(json.load(sys.stdin)["run_dir"])')
-  for judge in "${selected[@]}"; do
-    folder=$(basename "$judge" .py)
-    run_logged "judge-$folder" "judge: $folder" .deps/judges/bin/python "$judge" || failed+=("$folder")
+  run_logged judges-train "training a run to be judged" build/release/bin/skytrain train \
+    recipes/mnist_simplecnn.yaml --log-every 1 --runs build/judges/runs --json || fail 1 "the run to be judged failed"
+  run=$(tail -n 1 build/log/judges-train.log |
+    /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["run_dir"])')
+  for name in "${selected[@]}"; do
+    local arguments=("$run")
+    if [[ $name == report ]]; then arguments=("$run/report.html" --shots build/judges); fi
+    run_logged "judge-$name" "judge: $name" .deps/judges/bin/python "tests/judges/judge_$name.py" "${arguments[@]}" ||
+      failed+=("$name")
   done
   if [[ ${#failed[@]} -gt 0 ]]; then fail 1 "judges that object: ${failed[*]}"; fi
-  say "judges: ${#selected[@]} of ${#selected[@]} agree"
+  say "judges: ${#selected[@]} of ${#selected[@]} agree: ${selected[*]}"
 }
 
 # A virtual environment with the judges' packages; made anew when their list changes.

@@ -1,23 +1,27 @@
-# judges: skytrain/checkpoint skytrain/tensor skytrain/model skytrain/train skytrain/data
+#!/usr/bin/env python3
 """Weights open in Python, and are the trained network.
+
+usage: judge_weights.py RUN_DIR          a run of recipes/mnist_simplecnn.yaml
 
 The safetensors library and xxhash read the checkpoint; NumPy, which knows nothing of us, computes the network with those
 weights over the original test set and must get the accuracy that the run claims.
 """
 import gzip
 import json
+import pathlib
+import sys
 
-import judged_run
 import numpy
 import xxhash
 from safetensors import numpy as safetensors_numpy
 
+MNIST = pathlib.Path(__file__).resolve().parents[2] / "data" / "mnist"
 MEAN, STD = 0.1307, 0.3081
 
 
-def files_are_what_the_manifest_says(checkpoint) -> None:
+def files_are_what_the_manifest_says(checkpoint: pathlib.Path, steps: int) -> None:
     manifest = json.loads((checkpoint / "manifest.json").read_text())
-    assert manifest["step"] == judged_run.summary()["steps"]
+    assert manifest["step"] == steps, f"the newest checkpoint is of step {manifest['step']}, the run has {steps}"
     listed = {file["name"] for file in manifest["files"]}
     assert listed == {path.name for path in checkpoint.iterdir()} - {"manifest.json"}
     for file in manifest["files"]:
@@ -27,7 +31,7 @@ def files_are_what_the_manifest_says(checkpoint) -> None:
 
 
 def idx(name: str, header: int) -> numpy.ndarray:
-    with gzip.open(judged_run.repository() / "data" / "mnist" / name) as file:
+    with gzip.open(MNIST / name) as file:
         return numpy.frombuffer(file.read(), numpy.uint8, offset=header)
 
 
@@ -47,14 +51,19 @@ def accuracy(weights: dict[str, numpy.ndarray]) -> float:
     return right / len(images)
 
 
-if __name__ == "__main__":
-    newest = judged_run.newest_checkpoint()
-    files_are_what_the_manifest_says(newest)
+def judge(run: pathlib.Path) -> None:
+    summary = json.loads((run / "summary.json").read_text())
+    newest = max((run / "checkpoints").glob("step-*"))
+    files_are_what_the_manifest_says(newest, summary["steps"])
     tensors: dict[str, numpy.ndarray] = {}
     for path in newest.glob("*.safetensors"):
         tensors |= safetensors_numpy.load_file(path)
-    ours, summary = accuracy(tensors), judged_run.summary()
+    ours, claimed = accuracy(tensors), summary["eval"]["top1"]
     # NumPy computes in fp32; a run in bf16 rounds a few pictures differently.
     allowed = 0.0005 if summary["precision"] == "fp32" else 0.003
-    print(f"NumPy finds {ours:.4f}, the run claims {summary['eval']['top1']:.4f}")
-    assert abs(ours - summary["eval"]["top1"]) <= allowed
+    print(f"NumPy finds {ours:.4f}, the run claims {claimed:.4f}")
+    assert abs(ours - claimed) <= allowed
+
+
+if __name__ == "__main__":
+    judge(pathlib.Path(sys.argv[1]))
