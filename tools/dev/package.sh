@@ -78,9 +78,9 @@ try_package() {  # ARCHIVE
   run_logged package-try "training with the bundle in an empty root" unshare --mount bash -euc '
     mount -t proc proc build/package/try/proc
     mount --rbind /dev build/package/try/dev
-    exec env -i chroot build/package/try "/$1/bin/skytrain" train "/$1/recipes/synthetic_mlp.yaml" --runs /runs --json
+    exec env -i "$(command -v chroot)" build/package/try "/$1/bin/skytrain" train "/$1/recipes/synthetic_mlp.yaml" --runs /runs --json
   ' - "$home" || fail 1 "the bundle does not run in an empty root"
-  tail -n 1 build/log/package-try.log
+  grep '^{' build/log/package-try.log | tail -n 1
   [[ -n $(find build/package/try/runs -name report.html) ]] || fail 1 "the bundle's run left no report"
   rm -rf --one-file-system build/package/try
 }

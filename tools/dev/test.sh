@@ -73,7 +73,7 @@ judges() {
   mkdir -p build/judges
   run_logged judges-train "training a run to be judged" build/release/bin/skytrain train \
     recipes/mnist_simplecnn.yaml --log-every 1 --runs build/judges/runs --json || fail 1 "the run to be judged failed"
-  run=$(tail -n 1 build/log/judges-train.log |
+  run=$(grep '^{' build/log/judges-train.log | tail -n 1 |
     /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["run_dir"])')
   for name in "${selected[@]}"; do
     local arguments=("$run")
