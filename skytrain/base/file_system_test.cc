@@ -21,7 +21,7 @@ using testing::HasSubstr;
 class TemporaryFolder {
  public:
   TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "skytrain-test-XXXXXX").string();
+    std::string pattern = testing::TempDir() + "skytrain-test-XXXXXX";
     path_ = ::mkdtemp(pattern.data());
   }
   ~TemporaryFolder() { std::filesystem::remove_all(path_); }

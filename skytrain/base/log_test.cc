@@ -23,7 +23,7 @@ using testing::Not;
 class LogTest : public testing::Test {
  protected:
   LogTest() {
-    std::string pattern = "/tmp/skytrain-test-XXXXXX";
+    std::string pattern = testing::TempDir() + "skytrain-test-XXXXXX";
     folder_ = ::mkdtemp(pattern.data());
     path_ = folder_ + "/log.txt";
   }

@@ -109,15 +109,19 @@ TEST(ChildProcess, TakesSignalsAndForgivesThoseAfterItsEnd) {
 
 TEST(ChildProcess, GetsItsDescriptorsAtTheirNumbersAndNoOthers) {
   const Fd stray(::open("/dev/null", O_RDONLY));  // not close-on-exec
-  auto [a_ours, a_theirs] = stream_socket_pair();
-  auto [b_ours, b_theirs] = stream_socket_pair();
-  ChildProcess::Options options = shell("echo a >&3; echo b >&4; ls /proc/$$/fd | tr '\\n' ' ' >&4");
-  options.fds = {{a_theirs.get(), 3}, {b_theirs.get(), 4}};
+  auto [ours, theirs] = stream_socket_pair();
+  ChildProcess::Options options;
+  options.argv = {"/bin/cat"};
+  options.fds = {{theirs.get(), 0}, {theirs.get(), 1}, {theirs.get(), 7}};
   ChildProcess child = ChildProcess::spawn(options);
-  a_theirs.reset();
-  b_theirs.reset();
-  EXPECT_EQ(drain(a_ours.get()), "a\n");
-  EXPECT_EQ(drain(b_ours.get()), "b\n0 1 2 3 4 ");
+  theirs.reset();
+  // Once cat has echoed, its start is over and it waits for more.
+  ASSERT_EQ(::write(ours.get(), "x", 1), 1);
+  char echo = 0;
+  ASSERT_EQ(::read(ours.get(), &echo, 1), 1);
+  EXPECT_EQ(echo, 'x');
+  EXPECT_THAT(FileSystem::real().list(str("/proc/", child.pid(), "/fd")), testing::ElementsAre("0", "1", "2", "7"));
+  ours.reset();
   EXPECT_TRUE(child.wait()->ok());
 }
 
@@ -148,7 +152,7 @@ TEST(ChildProcess, GetsOurEnvironmentWithChanges) {
 }
 
 TEST(ChildProcess, WritesItsOutputToAFile) {
-  std::string pattern = "/tmp/skytrain-test-XXXXXX";
+  std::string pattern = testing::TempDir() + "skytrain-test-XXXXXX";
   const Fd file(::mkstemp(pattern.data()));
   for (int i = 0; i < 2; ++i) {
     ChildProcess::Options options = shell("echo out; echo err >&2");

@@ -324,12 +324,12 @@ class ResolveFile : public testing::Test {
 };
 
 TEST_F(ResolveFile, PathsAreAgainstTheRecipesFolder) {
-  fs_.make_directories("/work/recipes");
-  put("/work/recipes/mnist.yaml", small_but("path: mnist", "path: ../data/mnist/"));
-  const Resolved resolved = resolve_file(fs_, "/work/recipes/mnist.yaml", {});
-  EXPECT_EQ(resolved.recipe.data.train.path, "/work/data/mnist");
-  EXPECT_EQ(resolved.recipe.data.eval->path, "/work/recipes/mnist");
-  EXPECT_EQ(resolved.file, "/work/recipes/mnist.yaml");
+  fs_.make_directories("/home/me/recipes");
+  put("/home/me/recipes/mnist.yaml", small_but("path: mnist", "path: ../data/mnist/"));
+  const Resolved resolved = resolve_file(fs_, "/home/me/recipes/mnist.yaml", {});
+  EXPECT_EQ(resolved.recipe.data.train.path, "/home/me/data/mnist");
+  EXPECT_EQ(resolved.recipe.data.eval->path, "/home/me/recipes/mnist");
+  EXPECT_EQ(resolved.file, "/home/me/recipes/mnist.yaml");
 }
 
 TEST_F(ResolveFile, MissingFilesAreNamedWithTheirNeighbours) {
