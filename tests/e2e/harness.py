@@ -261,9 +261,9 @@ def assert_same_training(run, reference):
     assert steps == expected, f"missing steps {sorted(missing)[:9]}, repeated {twice[:9]}, or out of order"
     for key in ("loss", "lr", "samples", "epoch"):
         assert [line[key] for line in metrics(run)] == [line[key] for line in metrics(reference)], key
-    ours, theirs = metrics(run, "evaluations"), metrics(reference, "evaluations")
-    assert [line["step"] for line in ours] == [line["step"] for line in theirs]
-    assert [line["eval"]["loss"] for line in ours] == [line["eval"]["loss"] for line in theirs]
+    ours, theirs = ([(line["step"], line["eval"]["loss"]) for line in metrics(which, "evaluations")]
+                    for which in (run, reference))
+    assert ours == theirs, f"evaluations {ours}, of the uninterrupted run {theirs}"
 
 
 def resume_command_in(text):

@@ -6,23 +6,24 @@ import time
 
 import pytest
 
-from harness import (assert_same_training, checkpoints, is_running, logged_steps, metrics, resume_command_in,
+from harness import (assert_same_training, checkpoints, is_running, metrics, resume_command_in,
                      wait_until, write_idx, Workplace)
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
+STEPS, FIRST = 2000, 50  # of the run, and of its first checkpoint
 
 
 @pytest.fixture
 def long_place(place):
-    """A run of some seconds with few checkpoints: what is saved is saved by the interruption."""
+    """A run of a second or more."""
     write_idx(place.folder / "mnist", train=512)
-    place.write_recipe(length="epochs: 60", batch=8, checkpoint_every="100000 steps", eval_every="30 epochs")
+    place.write_recipe(length=f"steps: {STEPS}", batch=8, checkpoint_every=f"{FIRST} steps", eval_every="1000 steps")
     return place
 
 
-def wait_for_steps(place, program, count):
+def wait_for_checkpoint(place, program):
     wait_until(lambda: program.process.poll() is not None or
-               (place.run_directories() and len(logged_steps(place.run_directory())) >= count), f"{count} steps")
+               (place.run_directories() and checkpoints(place.run_directory())), "the first checkpoint")
 
 
 def run_command(words, cwd):
@@ -33,7 +34,7 @@ def run_command(words, cwd):
 @pytest.mark.parametrize("number", SIGNALS)
 def test_the_first_saves_and_the_printed_command_goes_on(long_place, number):
     with long_place.start_training() as program:
-        wait_for_steps(long_place, program, 30)
+        wait_for_checkpoint(long_place, program)
         worker = program.find_worker()
         program.signal(number)
         result = program.finish()
@@ -42,7 +43,7 @@ def test_the_first_saves_and_the_printed_command_goes_on(long_place, number):
     summary = result.summary
     assert summary["status"] == "interrupted"
     run = long_place.run_directory()
-    assert max(checkpoints(run)) == summary["steps"] >= 30
+    assert max(checkpoints(run)) == summary["steps"] >= FIRST
     command = resume_command_in(result.err)
     code, out, err = run_command(command, long_place.folder)
     assert code == 0, (command, err)
@@ -57,7 +58,7 @@ def test_the_first_saves_and_the_printed_command_goes_on(long_place, number):
 @pytest.mark.parametrize("number", SIGNALS)
 def test_the_second_stops_at_once(long_place, number):
     with long_place.start_training() as program:
-        wait_for_steps(long_place, program, 10)
+        wait_for_checkpoint(long_place, program)
         worker = program.find_worker()
         os.kill(worker, signal.SIGSTOP)
         program.signal(number)
@@ -72,7 +73,7 @@ def test_the_second_stops_at_once(long_place, number):
     assert result.summary["error"]["kind"] == "aborted"
     result = long_place.train()  # and the run can still be gone on with
     assert result.code == 0, result
-    assert [line["step"] for line in metrics(long_place.run_directory())] == list(range(1, 60 * 64 + 1))
+    assert [line["step"] for line in metrics(long_place.run_directory())] == list(range(1, STEPS + 1))
 
 
 # From the worker's birth until LibTorch is loaded and the first step is done.
@@ -87,14 +88,15 @@ def test_during_start_up(long_place, delay):
     assert len(result.err.splitlines()) < 15, result
     code, _, err = run_command(resume_command_in(result.err), long_place.folder)
     assert code == 0, err
-    assert [line["step"] for line in metrics(long_place.run_directory())] == list(range(1, 60 * 64 + 1))
+    assert [line["step"] for line in metrics(long_place.run_directory())] == list(range(1, STEPS + 1))
 
 
 def test_during_an_evaluation(place):
     write_idx(place.folder / "mnist", train=64, test=4000, side=20)
-    place.write_recipe(model="{name: convnet, classes: 10, width: 32}", length="steps: 24", eval_every="12 steps")
+    place.write_recipe(model="{name: convnet, classes: 10, width: 32}", length="steps: 24", eval_every="12 steps",
+                       checkpoint_every="11 steps")
     with place.start_training() as program:
-        wait_for_steps(place, program, 12)
+        wait_for_checkpoint(place, program)  # one step before the evaluation, which takes half a second or more
         time.sleep(0.1)
         begin = time.monotonic()
         program.signal(signal.SIGINT)
@@ -112,7 +114,7 @@ def test_during_an_evaluation(place):
 # A shell sends Ctrl-C to the whole foreground group: the worker must not take it as its own.
 def test_a_signal_to_the_process_group_is_one_request(long_place):
     with long_place.start_training(start_new_session=True) as program:
-        wait_for_steps(long_place, program, 10)
+        wait_for_checkpoint(long_place, program)
         os.killpg(program.process.pid, signal.SIGINT)
         result = program.finish()
     assert result.code == 75, result
