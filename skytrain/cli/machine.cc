@@ -138,7 +138,7 @@ Machine this_machine() {
 }
 
 OrderedJson machine_json(const Machine& m) {
-  return {{"host", m.host},
+  return {{"name", m.host},
           {"system", m.system},
           {"kernel", m.kernel},
           {"glibc", m.glibc},

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <new>
+#include <system_error>
 
 #include "skytrain/base/console.h"
 #include "skytrain/base/text.h"
@@ -64,6 +65,9 @@ Error as_error(const std::exception& exception) {
   if (const auto* error = dynamic_cast<const Error*>(&exception)) return *error;
   if (dynamic_cast<const std::bad_alloc*>(&exception) != nullptr) {
     return Error(ErrorKind::kEnvironment, "", "out of memory", "end other programs, or use a larger machine");
+  }
+  if (const auto* error = dynamic_cast<const std::system_error*>(&exception)) {  // such as: no current folder
+    return Error(ErrorKind::kEnvironment, "", error->what());
   }
   return Error(ErrorKind::kInternal, "", str("a bug in skytrain: ", exception.what()),
                "please report it together with the command line");

@@ -24,8 +24,13 @@ Recipe stored_recipe(const FileSystem& fs, const record::RunDirectory& run) {
 
 bool says_complete(const FileSystem& fs, const record::RunDirectory& run) {
   if (!fs.exists(run.summary())) return false;
-  const Json summary = parse_json(fs.read_file(run.summary()), run.summary());
-  return summary.is_object() && summary.value("status", Json()) == "complete";
+  try {
+    const Json summary = parse_json(fs.read_file(run.summary()), run.summary());
+    return summary.is_object() && summary.value("status", Json()) == "complete";
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kData) throw;
+    return false;  // damaged: going on from the last checkpoint writes it anew
+  }
 }
 
 // `wanted` differs from `stored` in its length alone.

@@ -89,6 +89,14 @@ TEST_F(ResumeTest, AnInterruptedOrFailedRunIsContinued) {
   }
 }
 
+TEST_F(ResumeTest, ARunWhoseSummaryIsDamagedIsContinued) {
+  const auto run = add_run(resolve());
+  write_file_atomically(fs_, run.summary(), "{\"status\": \"comp");
+  const RunChoice choice = choose("auto", resolve());
+  ASSERT_TRUE(choice.run);
+  EXPECT_FALSE(choice.complete);
+}
+
 TEST_F(ResumeTest, NeverStartsANewRun) {
   add_run(resolve());
   EXPECT_FALSE(choose("never", resolve()).run);

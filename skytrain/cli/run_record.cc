@@ -24,14 +24,16 @@ bool is_number(const OrderedJson& json, const char* key) { return json.contains(
 
 }  // namespace
 
-OrderedJson new_run_json(const recipe::Resolved& resolved, double unix_seconds) {
+OrderedJson new_run_json(const recipe::Resolved& resolved, const std::vector<std::string>& command,
+                         double unix_seconds) {
   return {{"name", resolved.recipe.name},
           {"created", format_utc(unix_seconds)},
+          {"command", command},
           {"version", SKYTRAIN_VERSION},
           {"commit", SKYTRAIN_COMMIT},
           {"recipe_file", resolved.file},
           {"recipe_fingerprint", recipe::fingerprint(resolved.recipe)},
-          {"machine", machine_json(this_machine())},
+          {"host", machine_json(this_machine())},
           {"attempts", OrderedJson::array()}};
 }
 
@@ -49,7 +51,13 @@ int64_t finish_attempt(FileSystem& fs, const record::RunDirectory& run, const Or
   if (!json.is_object() || !json.contains("attempts") || !json["attempts"].is_array() || json["attempts"].empty()) {
     throw Error(ErrorKind::kData, run.run_json(), "has no list of attempts");
   }
-  json["attempts"].back().update(fields);
+  // When it began, how it ended, and then the rest: the order in which people read it.
+  OrderedJson& last = json["attempts"].back();
+  OrderedJson whole = OrderedJson::object();
+  if (last.is_object() && last.contains("started")) whole["started"] = last["started"];
+  whole.update(fields);
+  if (last.is_object()) whole.update(last);
+  last = std::move(whole);
   write_file_atomically(fs, run.run_json(), json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n");
   return static_cast<int64_t>(json["attempts"].size());
 }

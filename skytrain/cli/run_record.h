@@ -17,7 +17,8 @@
 namespace skytrain::cli {
 
 // run.json of a new run, without attempts.
-OrderedJson new_run_json(const recipe::Resolved& resolved, double unix_seconds);
+OrderedJson new_run_json(const recipe::Resolved& resolved, const std::vector<std::string>& command,
+                         double unix_seconds);
 // One entry of `attempts`, as it is when the attempt starts.
 OrderedJson new_attempt_json(bool resume, const std::vector<std::string>& command, double unix_seconds);
 // Adds `fields` to the last attempt. Returns the number of attempts.
@@ -35,7 +36,7 @@ struct AttemptResult {
   int64_t attempts = 0;
   std::string run_dir, report;  // absolute paths
   std::string torch_version;
-  Json started = Json::object();  // parameters, devices, slot, precision, when it got so far
+  Json started = Json::object();  // resumed_from_step, parameters, devices, slot, precision, when it got so far
 };
 
 // summary.json: keys in the order of docs/run-directory.md, what the worker added beyond them at the end.

@@ -109,6 +109,7 @@ TEST(Attempt, ItsEndIsAddedToTheLastOne) {
   const Json json = parse_json(fs.read_file(run.run_json()), "");
   EXPECT_EQ(json["name"], "a");
   EXPECT_FALSE(json["attempts"][0].contains("status"));
+  EXPECT_EQ(json["attempts"][1]["started"], "2");
   EXPECT_EQ(json["attempts"][1]["status"], "failed");
 }
 

@@ -41,6 +41,7 @@ class TrainCommand {
   explicit TrainCommand(const TrainFlags& flags) : flags_(flags) {}
 
   int run() {
+    if (flags_.runs.empty()) throw Error(ErrorKind::kUsage, "--runs", "is empty", "give the folder of runs");
     set_log_level(flags_.quiet ? LogLevel::kWarning : LogLevel::kInfo);
     const recipe::Resolved wanted = recipe::resolve_file(fs_, flags_.recipe, flags_.sets);
     if (flags_.explain) return explain(wanted);
@@ -100,9 +101,9 @@ class TrainCommand {
 
   Fd create_run() {
     const recipe::Resolved& resolved = choice_.resolved;
-    choice_.run =
-        record::RunDirectory::create(fs_, clock_, flags_.runs, resolved.recipe.name, recipe::explain(resolved),
-                                     recipe::to_json(resolved.recipe), new_run_json(resolved, clock_.unix_seconds()));
+    choice_.run = record::RunDirectory::create(fs_, clock_, flags_.runs, resolved.recipe.name,
+                                               recipe::explain(resolved), recipe::to_json(resolved.recipe),
+                                               new_run_json(resolved, own_command(), clock_.unix_seconds()));
     return record::lock_run(run_dir(), 0);
   }
 
@@ -160,7 +161,8 @@ class TrainCommand {
       result.time_to_first_step_s = *first - process_start_unix_seconds(::getpid());
     }
     if (const auto& started = view.started()) {
-      result.started = {{"parameters", started->parameters},
+      result.started = {{"resumed_from_step", started->resume_step},
+                        {"parameters", started->parameters},
                         {"devices", started->devices},
                         {"slot", started->slot},
                         {"precision", started->precision}};
@@ -169,6 +171,8 @@ class TrainCommand {
     if (const auto* finished = std::get_if<proto::Finished>(&end->outcome)) {
       result.status = "complete";
       result.worker_summary = finished->summary;
+      result.steps = finished->summary.value("steps", result.steps);
+      result.samples = finished->summary.value("samples", result.samples);
       worker_peak = std::max(worker_peak, finished->summary.value("peak_rss_bytes", uint64_t{0}));
     } else if (const auto* interrupted = std::get_if<proto::Interrupted>(&end->outcome)) {
       result.status = "interrupted";

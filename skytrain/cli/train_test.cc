@@ -92,6 +92,7 @@ TEST_F(TrainTest, LeavesARunWithItsResultAndReport) {
   const Json attempt = read_json(run_dir + "/run.json")["attempts"][0];
   EXPECT_EQ(attempt["status"], "complete");
   EXPECT_EQ(attempt["exit_code"], 0);
+  EXPECT_EQ(attempt["steps"], 3) << "of the result, not of the last progress report";
   EXPECT_EQ(attempt["torch_version"], "2.11.0");
 }
 
@@ -196,6 +197,17 @@ TEST_F(TrainTest, AFolderOfRunsThatCanNotBeMadeIsNamed) {
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
     EXPECT_THAT(error.message(), HasSubstr(flags_.runs));
+  }
+}
+
+// An empty variable in a script must not make the file system's root the folder of runs.
+TEST_F(TrainTest, AnEmptyFolderOfRunsIsRefused) {
+  flags_.runs = "";
+  try {
+    run("finished");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kUsage);
   }
 }
 

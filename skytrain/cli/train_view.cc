@@ -54,7 +54,17 @@ void TrainView::on_progress(const proto::ProgressReport& report) {
   step_ = report.step;
   samples_ = report.samples;
   if (report.first && !first_step_unix_seconds_) first_step_unix_seconds_ = report.unix_seconds;
-  if (!options_.quiet) progress_.update(report.samples, detail(report));
+  detail_ = detail(report);
+  if (!options_.quiet) progress_.update(report.samples, detail_);
+}
+
+// Progress is reported a few times a second; what follows a step tells of the steps in between.
+void TrainView::reached(uint64_t step) {
+  if (!started_ || step <= step_) return;
+  step_ = step;
+  if (step != started_->total_steps) return;
+  samples_ = started_->total_samples;
+  if (!options_.quiet) progress_.update(samples_, detail_);
 }
 
 void TrainView::on_note(const proto::Note& note) {
@@ -62,6 +72,7 @@ void TrainView::on_note(const proto::Note& note) {
 }
 
 void TrainView::on_checkpoint(const proto::CheckpointDone& checkpoint) {
+  reached(checkpoint.step);
   const std::string line =
       str("checkpoint of step ", checkpoint.step, " saved: training waited ", human_seconds(checkpoint.seconds));
   const double now = options_.clock->monotonic_seconds();
@@ -71,6 +82,7 @@ void TrainView::on_checkpoint(const proto::CheckpointDone& checkpoint) {
 }
 
 void TrainView::on_evaluation(const proto::EvaluationDone& evaluation) {
+  reached(evaluation.step);
   log_info(str("step ", evaluation.step, ": eval loss ", formatted("%.4f", evaluation.loss), ", top-1 ",
                formatted("%.2f", evaluation.top1 * 100), " % of ", human_count(static_cast<double>(evaluation.samples)),
                " samples in ", human_seconds(evaluation.seconds)));

@@ -43,10 +43,12 @@ class TrainView final : public elastic::WorkerObserver {
 
  private:
   std::string detail(const proto::ProgressReport& report) const;
+  void reached(uint64_t step);
 
   Options options_;
   Progress progress_;
   std::string torch_version_;
+  std::string detail_;  // beside the bar
   std::optional<proto::Started> started_;
   std::optional<double> first_step_unix_seconds_;
   std::optional<double> last_checkpoint_line_;
