@@ -19,7 +19,7 @@ class ConvNet final : public Model {
                          /*with_bias=*/false);
       norms_[i] = BatchNorm2d(builder, "bn" + number, channels[i + 1]);
     }
-    fc_ = Linear(builder, "fc", channels[4], spec.classes);
+    fc_ = Linear(builder, "fc", channels[4] * (input.height / 4) * (input.width / 4), spec.classes);
   }
 
   at::Tensor forward(const at::Tensor& images) override {
@@ -28,7 +28,7 @@ class ConvNet final : public Model {
       x = norms_[i](convs_[i](x), training()).relu_();
       if (i % 2 == 1) x = at::max_pool2d(x, 2);
     }
-    return fc_(x.mean({2, 3}));
+    return fc_(x.flatten(1));
   }
 
  private:

@@ -12,7 +12,7 @@ namespace skytrain::model {
 std::unique_ptr<Model> build_simplecnn(const recipe::ModelSpec&, const InputShape&, at::Generator, at::ScalarType);
 // linear -> relu, once for each hidden width, -> linear.
 std::unique_ptr<Model> build_mlp(const recipe::ModelSpec&, const InputShape&, at::Generator, at::ScalarType);
-// A small strong network for small pictures: 2 x [2 x (conv 3x3, batch norm, relu), max pool], average pool, linear.
+// A small strong network for small pictures: 2 x [2 x (conv 3x3, batch norm, relu), max pool], linear.
 std::unique_ptr<Model> build_convnet(const recipe::ModelSpec&, const InputShape&, at::Generator, at::ScalarType);
 
 }  // namespace skytrain::model

@@ -59,14 +59,14 @@ class Run {
   uint64_t samples() const { return plan_->slots().samples_before(state_.step); }
 
   void open() {
+    std::future<std::unique_ptr<data::Dataset>> evaluation_data;
+    if (recipe_.data.eval)
+      evaluation_data = std::async(std::launch::async, [this] {
+        return data::open_dataset(fs_, *recipe_.data.eval, recipe_.model.classes, recipe_.seed, /*eval=*/true);
+      });
     train_data_ = data::open_dataset(fs_, recipe_.data.train, recipe_.model.classes, recipe_.seed, /*eval=*/false);
     const data::DatasetInfo& info = train_data_->info();
     input_ = {info.channels, info.height, info.width};
-    // Evaluation data can wait: training starts meanwhile.
-    if (recipe_.data.eval)
-      evaluation_opening_ = std::async(std::launch::async, [this] {
-        return data::open_dataset(fs_, *recipe_.data.eval, recipe_.model.classes, recipe_.seed, /*eval=*/true);
-      });
 
     RunStarted started;
     started.parameters = model::count_parameters(
@@ -87,6 +87,9 @@ class Run {
     engine.clip_norm = recipe_.train.clip_norm;
     engine.input = input_;
     engine_.emplace(recipe_.model, recipe_.train.optimizer, recipe_.seed, engine);
+
+    // Bad evaluation data is told now, not at the end of the first epoch.
+    if (evaluation_data.valid()) open_evaluation(evaluation_data.get());
 
     saved_.emplace(fs_, clock_, options_.run_directory + "/checkpoints", recipe::fingerprint(options_.recipe));
     saved_->set_data_fingerprint(info.fingerprint);
@@ -150,7 +153,6 @@ class Run {
 
   // False: stopped on request before it was done.
   bool evaluate() {
-    if (!evaluation_data_ && evaluation_opening_.valid()) open_evaluation();
     if (!evaluation_data_) {
       state_.evaluation_pending = false;
       return true;
@@ -174,8 +176,8 @@ class Run {
     return true;
   }
 
-  void open_evaluation() {
-    evaluation_data_ = evaluation_opening_.get();
+  void open_evaluation(std::unique_ptr<data::Dataset> dataset) {
+    evaluation_data_ = std::move(dataset);
     const data::DatasetInfo& info = evaluation_data_->info();
     if (info.channels != input_.channels || info.height != input_.height || info.width != input_.width)
       throw Error(ErrorKind::kData, recipe_.data.eval->path,
@@ -249,7 +251,6 @@ class Run {
   const std::function<bool()>& stop_;
 
   std::unique_ptr<data::Dataset> train_data_, evaluation_data_;
-  std::future<std::unique_ptr<data::Dataset>> evaluation_opening_;
   std::optional<data::BatchFiller> filler_, evaluation_filler_;
   model::InputShape input_;
   std::optional<RunPlan> plan_;

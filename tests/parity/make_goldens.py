@@ -151,14 +151,14 @@ class ConvNet(nn.Module):
         for i, (a, b) in enumerate(((channels, w), (w, w), (w, 2 * w), (2 * w, 2 * w)), 1):
             setattr(self, f"conv{i}", nn.Conv2d(a, b, 3, padding=1, bias=False))
             setattr(self, f"bn{i}", nn.BatchNorm2d(b))
-        self.fc = nn.Linear(2 * w, classes)
+        self.fc = nn.Linear(2 * w * (height // 4) * (width // 4), classes)
 
     def forward(self, x):
         x = F.relu(self.bn1(self.conv1(x)))
         x = F.max_pool2d(F.relu(self.bn2(self.conv2(x))), 2)
         x = F.relu(self.bn3(self.conv3(x)))
         x = F.max_pool2d(F.relu(self.bn4(self.conv4(x))), 2)
-        return self.fc(x.mean((2, 3)))
+        return self.fc(torch.flatten(x, 1))
 
 
 CLASSES = {"simplecnn": SimpleCNN, "mlp": Mlp, "convnet": ConvNet}
