@@ -34,6 +34,6 @@ build() {
 }
 
 demo() {
-  build release
+  build release skytrain skytrain-worker  # the programs, without the tests
   build/release/bin/skytrain train recipes/mnist_simplecnn.yaml "$@"
 }

@@ -5,7 +5,7 @@
 package() {
   local version bundle archive
   [[ ${1:-} == "" || ${1:-} == --try ]] || fail 2 "unknown option '$1'" "./dev package [--try]"
-  build release
+  build release skytrain skytrain-worker
   install_packages "${packages_package[@]}"
   [[ -x build/release/libexec/skytrain-worker ]] || fail 1 "build/release/libexec/skytrain-worker is missing"
   version=$(sed -n 's/^CMAKE_PROJECT_VERSION:[A-Z]*=//p' build/release/CMakeCache.txt)
