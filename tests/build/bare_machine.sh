@@ -29,7 +29,7 @@ mounts=(proc dev)
 unmount() {
   local folder
   for folder in "${mounts[@]}"; do
-    if mountpoint -q "$bare/$folder"; then umount --recursive "$bare/$folder"; fi
+    if mountpoint -q "$bare/$folder"; then umount --recursive --lazy "$bare/$folder"; fi
   done
 }
 # shellcheck disable=SC2317 # called by the trap
