@@ -88,7 +88,10 @@ void TrainView::on_evaluation(const proto::EvaluationDone& evaluation) {
                " samples in ", human_seconds(evaluation.seconds)));
 }
 
-void TrainView::on_stopping() { log_info(str("stopping: saving step ", step_, " … (Ctrl-C again to stop at once)")); }
+void TrainView::on_stopping() {
+  // Without its number: steps are reported less often than they are done.
+  log_info("stopping: saving the current step … (Ctrl-C again to stop at once)");
+}
 
 void TrainView::finish() { progress_.finish(); }
 
