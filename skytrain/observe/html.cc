@@ -96,8 +96,8 @@ std::string percent(double fraction, int decimals) {
 
 std::string count(double value) { return std::isfinite(value) ? human_count(value) : kNoValue; }
 
-Table::Table(std::string caption, std::string kinds, const std::vector<std::string>& header)
-    : caption_(std::move(caption)), kinds_(std::move(kinds)) {
+Table::Table(std::string caption, std::string kinds, const std::vector<std::string>& header, std::string css_class)
+    : caption_(std::move(caption)), kinds_(std::move(kinds)), css_class_(std::move(css_class)) {
   for (size_t i = 0; i < header.size(); ++i) {
     header_ += str("<th scope=\"col\"", kinds_.at(i) == 'n' ? " class=\"n\">" : ">", header[i], "</th>");
   }
@@ -114,8 +114,9 @@ void Table::row(const std::vector<std::string>& cells) {
 }
 
 std::string Table::html() const {
-  return str("<div class=\"scroll\" tabindex=\"0\"><table>\n<caption>", caption_, "</caption>\n<thead><tr>", header_,
-             "</tr></thead>\n<tbody>\n", rows_, "</tbody></table></div>\n");
+  return str("<div class=\"scroll\" tabindex=\"0\"><table", css_class_.empty() ? "" : " class=\"" + css_class_ + "\"",
+             ">\n<caption>", caption_, "</caption>\n<thead><tr>", header_, "</tr></thead>\n<tbody>\n", rows_,
+             "</tbody></table></div>\n");
 }
 
 }  // namespace skytrain::observe

@@ -29,14 +29,15 @@ std::string count(double value);                         // "60,000"
 // Cells are HTML already. The first column heads its row.
 class Table {
  public:
-  // caption: HTML; kinds: one letter a column, 't' text or 'n' number (right-aligned).
-  Table(std::string caption, std::string kinds, const std::vector<std::string>& header);
+  // caption: HTML; kinds: one letter a column, 't' text or 'n' number (right-aligned). css_class "pairs": of keys and
+  // values, which a narrow screen shows below each other.
+  Table(std::string caption, std::string kinds, const std::vector<std::string>& header, std::string css_class = {});
   void row(const std::vector<std::string>& cells);
   bool empty() const { return rows_.empty(); }
   std::string html() const;
 
  private:
-  std::string caption_, kinds_, header_, rows_;
+  std::string caption_, kinds_, css_class_, header_, rows_;
 };
 
 }  // namespace skytrain::observe

@@ -15,6 +15,11 @@ struct Part {
   std::string html;
 };
 
+// Parts that stand beside each other where the page is wide enough; a part alone takes the whole width.
+std::string columns(const std::string& left, const std::string& right) {
+  return left + right == "" ? "" : "<div class=\"columns\">\n" + left + right + "</div>\n";
+}
+
 // Only this page's own style sheet and scripts, by their hashes; pictures only from inside the page; nothing else.
 std::string content_security_policy() {
   return str("default-src 'none'; img-src data:; style-src 'sha256-", assets::report_css_sha256(),
@@ -53,17 +58,17 @@ std::string render_report(const FileSystem& fs, const record::RunDirectory& run)
                 "give the folder of one run: runs/<name>/<UTC time>");
   }
   const Records records = load_records(fs, run);
-  const std::vector<Part> parts = {
-      {"result", "Result", result_section(records)},
-      {"curves", "Curves", curves_section(records)},
-      {"time", "Time", time_section(records)},
-      {"memory", "Memory", memory_section(records)},
-      {"confusion", "Confusion matrix", confusion_section(records)},
-      {"classes", "Classes", classes_section(records)},
-      {"mistakes", "Mistakes", mistakes_section(records)},
-      {"environment", "Environment", environment_section(records)},
-      {"recipe", "Recipe", recipe_section(records)},
-  };
+  const Part curves{"curves", "Curves", curves_section(records)};
+  const Part result{"result", "Result", result_section(records)};
+  const Part time{"time", "Time", time_section(records)};
+  const Part memory{"memory", "Memory", memory_section(records)};
+  const Part confusion{"confusion", "Confusion matrix", confusion_section(records)};
+  const Part classes{"classes", "Classes", classes_section(records)};
+  const Part mistakes{"mistakes", "Mistakes", mistakes_section(records)};
+  const Part environment{"environment", "Environment", environment_section(records)};
+  const Part recipe{"recipe", "Recipe", recipe_section(records)};
+
+  const std::string resources = time.html + memory.html;
   std::string page =
       str("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta "
           "http-equiv=\"Content-Security-Policy\" content=\"",
@@ -71,8 +76,10 @@ std::string render_report(const FileSystem& fs, const record::RunDirectory& run)
           "\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta "
           "name=\"color-scheme\" content=\"light dark\">\n<title>",
           escape(run_name(records), 200), " · SkyTrain</title>\n<style>", assets::report_css(),
-          "</style>\n</head>\n<body>\n<main>\n", headline(records), navigation(parts));
-  for (const Part& part : parts) page += part.html;
+          "</style>\n</head>\n<body>\n<main>\n", headline(records),
+          navigation({curves, result, time, memory, confusion, classes, mistakes, environment, recipe}));
+  page += curves.html + columns(result.html, resources.empty() ? "" : "<div>\n" + resources + "</div>\n");
+  page += columns(confusion.html, classes.html) + mistakes.html + environment.html + recipe.html;
   page += "</main>\n" + footer(records);
   page +=
       str("<script type=\"application/json\" id=\"curves-data\">", script_json(curves_data(records)), "</script>\n");

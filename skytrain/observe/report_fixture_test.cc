@@ -78,8 +78,8 @@ std::string metrics_text(const FixtureOptions& options) {
                           {"step", step},
                           {"samples", step * 64},
                           {"epoch", at / static_cast<double>(options.steps_per_epoch)},
-                          {"world", 1},
-                          {"generation", 0},
+                          {"world", step * 2 > options.steps ? 2 : 1},
+                          {"generation", step * 2 > options.steps ? 1 : 0},
                           {"eval", eval}}
                   .dump() +
               "\n";
@@ -121,6 +121,8 @@ OrderedJson summary(const FixtureOptions& options, const record::RunDirectory& r
   OrderedJson json = {{"status", options.status},      {"run_dir", run.path()},         {"report", run.report()},
                       {"steps", options.steps},        {"samples", options.steps * 64}, {"seconds", 8.2},
                       {"samples_per_second", 14650.2}, {"time_to_first_step_s", 0.62},  {"peak_rss_bytes", 331350016}};
+  if (options.status == "interrupted")
+    json["resume_command"] = "skytrain train recipes/mnist.yaml --resume " + run.path();
   if (options.status == "failed") {
     json["error"] = {{"kind", "diverged"},
                      {"where", "step 412"},
@@ -151,67 +153,89 @@ OrderedJson summary(const FixtureOptions& options, const record::RunDirectory& r
 }
 
 OrderedJson run_json(const std::string& name) {
-  const OrderedJson first = {
-      {"started", "2025-11-30T13:50:07Z"}, {"host", "node-a"}, {"pid", 4711}, {"resumed_from_step", 0}};
-  const OrderedJson second = {
-      {"started", "2025-11-30T13:52:40Z"}, {"host", "node-a"}, {"pid", 4802}, {"resumed_from_step", 938}};
+  const OrderedJson first = {{"started", "2025-11-30T13:50:07Z"},
+                             {"ended", "2025-11-30T13:51:58Z"},
+                             {"status", "interrupted"},
+                             {"exit_code", 75},
+                             {"steps", 938},
+                             {"resume", false},
+                             {"host", "node-a"},
+                             {"pid", 4711}};
+  const OrderedJson second = {{"started", "2025-11-30T13:52:40Z"},
+                              {"resumed_from_step", 938},
+                              {"resume", true},
+                              {"host", "node-a"},
+                              {"pid", 4802}};
   return {{"name", name},
           {"created", "2025-11-30T13:50:07Z"},
           {"command", {"skytrain", "train", "recipes/mnist.yaml", "--set", "train.epochs=2"}},
           {"version", "0.1.0"},
           {"commit", "4d3c2b1a"},
-          {"torch_version", "2.11.0"},
+          {"recipe_file", "recipes/mnist.yaml"},
           {"host",
            {{"name", "node-a"},
-            {"os", "Debian GNU/Linux 12"},
+            {"system", "Debian GNU/Linux 12 (bookworm)"},
             {"kernel", "6.1.0"},
-            {"cpu", "Intel Xeon Platinum 8481C"},
+            {"glibc", "2.36"},
+            {"cpu", "Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz"},
             {"cores", 2},
-            {"memory_bytes", 25769803776}}},
-          {"devices", {{{"kind", "cpu"}, {"threads", 1}}, {{"kind", "cpu"}, {"threads", 1}}}},
-          {"data_fingerprint",
-           {{"train", "9b1a4e0c5a7f4d0db4d7e0f3f7d1c2aa"}, {"eval", "51f4aa01c7be4e6c8d0e9f3a2b1c0d4e"}}},
+            {"cpu_features", {"avx2", "avx512f", "avx512_bf16", "amx_bf16"}},
+            {"memory_bytes", 25769803776},
+            {"gpu_driver", nullptr}}},
           {"attempts", {first, second}}};
 }
 
 OrderedJson recipe_json(const std::string& name) {
-  const auto origin = [](const char* kind, const char* place) { return OrderedJson{{"kind", kind}, {"place", place}}; };
-  return {{"recipe",
-           {{"version", 1},
-            {"name", name},
-            {"seed", 0},
-            {"model", {{"name", "simplecnn"}, {"classes", 10}}},
-            {"data",
-             {{"train", {{"path", "data/mnist"}, {"format", "idx"}, {"split", "train"}}},
-              {"transforms", {{{"normalize", {{"mean", {0.1307}}, {"std", {0.3081}}}}}}}}},
-            {"train",
-             {{"epochs", 2},
-              {"batch", 64},
-              {"slot", 32},
-              {"loss", "cross_entropy"},
-              {"optimizer", {{"name", "adam"}, {"lr", 0.001}, {"betas", {0.9, 0.999}}, {"weight_decay", 0.0}}},
-              {"precision", "fp32"},
-              {"clip_norm", nullptr},
-              {"deterministic", false}}},
-            {"devices", 2}}},
-          {"origins",
-           {{"version", origin("file", "recipes/mnist.yaml:1:10")},
-            {"name", origin("file", "recipes/mnist.yaml:2:7")},
-            {"seed", origin("default", "")},
-            {"train.epochs", origin("set", "--set train.epochs=2")},
-            {"train.batch", origin("file", "recipes/mnist.yaml:12:10")},
-            {"train.slot", origin("auto", "batch / 2 devices")},
-            {"train.precision", origin("auto", "fp32: this CPU has no fast bf16")},
-            {"data.transforms[0].normalize.mean", origin("file", "recipes/mnist.yaml:9:25")}}}};
+  return {{"version", 1},
+          {"name", name},
+          {"seed", 0},
+          {"model", {{"name", "simplecnn"}, {"classes", 10}}},
+          {"data",
+           {{"train", {{"format", "idx"}, {"path", "data/mnist"}, {"split", "train"}}},
+            {"transforms", {{{"normalize", {{"mean", {0.1307}}, {"std", {0.3081}}}}}}}}},
+          {"train",
+           {{"epochs", 2},
+            {"batch", 64},
+            {"slot", 32},
+            {"loss", "cross_entropy"},
+            {"optimizer", {{"name", "adam"}, {"lr", 0.001}, {"betas", {0.9, 0.999}}, {"weight_decay", 0.0}}},
+            {"precision", "fp32"},
+            {"clip_norm", nullptr}}},
+          {"devices", 2}};
 }
 
-constexpr const char* kRecipeYaml =
-    "version: 1              # recipes/mnist.yaml:1:10\n"
-    "name: mnist-simplecnn   # recipes/mnist.yaml:2:7\n"
-    "train:\n"
-    "  epochs: 2             # --set train.epochs=2\n"
-    "  batch: 64             # recipes/mnist.yaml:12:10\n"
-    "  slot: 32              # auto: batch / 2 devices\n";
+std::string recipe_yaml(const std::string& name) {
+  return "version: 1                       # recipes/mnist.yaml:1:10\n"
+         "name: " +
+         name +
+         "               # recipes/mnist.yaml:2:7\n"
+         "seed: 0                          # default\n"
+         "model:\n"
+         "  name: simplecnn                # recipes/mnist.yaml:3:15\n"
+         "  classes: 10                    # recipes/mnist.yaml:3:35\n"
+         "data:\n"
+         "  train:\n"
+         "    format: idx                  # recipes/mnist.yaml:5:40\n"
+         "    path: data/mnist             # recipes/mnist.yaml:5:17\n"
+         "    split: train                 # recipes/mnist.yaml:5:52\n"
+         "  transforms:\n"
+         "    - normalize:\n"
+         "        mean: [0.1307]           # recipes/mnist.yaml:7:25\n"
+         "        std: [0.3081]            # recipes/mnist.yaml:7:40\n"
+         "train:\n"
+         "  epochs: 2                      # --set train.epochs=2\n"
+         "  batch: 64                      # recipes/mnist.yaml:10:10\n"
+         "  slot: 32                       # auto: batch / 2 devices\n"
+         "  loss: cross_entropy            # default\n"
+         "  optimizer:\n"
+         "    name: adam                   # recipes/mnist.yaml:11:21\n"
+         "    lr: 0.001                    # recipes/mnist.yaml:11:31\n"
+         "    betas: [0.9, 0.999]          # default\n"
+         "    weight_decay: 0              # default\n"
+         "  precision: auto                # default\n"
+         "  clip_norm: null                # default\n"
+         "devices: 2                       # auto: as many as pay\n";
+}
 
 }  // namespace
 
@@ -224,7 +248,8 @@ void put_file(FileSystem& fs, const std::string& path, const std::string& text) 
 record::RunDirectory write_fixture_run(FileSystem& fs, const std::string& runs, const std::string& name,
                                        const FixtureOptions& options) {
   const FakeClock clock(1764510607);
-  const auto run = record::RunDirectory::create(fs, clock, runs, name, kRecipeYaml, recipe_json(name), run_json(name));
+  const auto run =
+      record::RunDirectory::create(fs, clock, runs, name, recipe_yaml(name), recipe_json(name), run_json(name));
   put_file(fs, run.metrics(), metrics_text(options));
   if (options.evaluated) put_file(fs, run.evaluation(), evaluation(options).dump());
   if (options.summarised) put_file(fs, run.summary(), summary(options, run).dump());
@@ -250,8 +275,7 @@ record::RunDirectory write_hostile_run(FileSystem& fs, const std::string& runs) 
   result["version"] = evil;
   identity["host"][evil] = evil;
   identity["attempts"].push_back({{evil, evil}});
-  recipe["recipe"][evil] = {{evil, evil}};
-  recipe["origins"][evil] = {{"kind", evil}, {"place", evil}};
+  recipe[evil] = {{evil, evil}};
   // As no careful writer would do it: the bytes as they are.
   const auto raw = [&](const OrderedJson& json) {
     std::string text = json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
@@ -276,6 +300,7 @@ TEST(ReportFixture, IsWrittenWhenAsked) {
   const std::pair<const char*, FixtureOptions> runs[] = {
       {"complete", {}},
       {"interrupted", {.steps = 5, .log_every = 1, .evaluated = false, .summarised = false}},
+      {"stopped", {.steps = 700, .status = "interrupted"}},
       {"failed", {.steps = 411, .log_every = 3, .evaluated = false, .status = "failed"}},
       {"many-classes", {.steps = 20000, .log_every = 1, .classes = 120}},
   };

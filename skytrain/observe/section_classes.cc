@@ -1,4 +1,4 @@
-// Which classes are told apart: the confusion matrix, the most frequent mistakes, recall and precision of each class.
+// Which classes are told apart: the confusion matrix, and recall and precision of each class.
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,6 @@ namespace skytrain::observe {
 namespace {
 
 constexpr size_t kShownClasses = 50;  // a wider matrix is folded away
-constexpr size_t kFrequentMistakes = 10;
 constexpr size_t kLongName = 24;
 
 // The shade says which share of the row's samples is in the cell: q1 (a trace) to q9 (all); none for 0.
@@ -39,22 +38,10 @@ std::string matrix(const Confusion& confusion, const std::vector<ClassResult>& r
     body += "</tr>\n";
   }
   return str(
-      "<div class=\"scroll\" tabindex=\"0\"><table class=\"matrix\">\n<caption>Rows: true class, columns: "
-      "predicted class. Darker: a larger share of the row; blue right, orange wrong.</caption>\n<thead><tr><th "
-      "scope=\"col\">true \\ predicted</th>",
+      "<p>Darker: a larger share of the true class; blue is right, orange is wrong.</p>\n<div class=\"scroll\" "
+      "tabindex=\"0\"><table class=\"matrix\">\n<caption>Rows: true class, columns: predicted class</caption>\n"
+      "<thead><tr><th scope=\"col\">true \\ predicted</th>",
       head, "</tr></thead>\n<tbody>\n", body, "</tbody></table></div>\n");
-}
-
-std::string mistakes_table(const Confusion& confusion, const std::vector<ClassResult>& results) {
-  const auto mistakes = most_frequent_mistakes(confusion, kFrequentMistakes);
-  if (mistakes.empty()) return "<p>Every sample was predicted right.</p>\n";
-  Table table("The most frequent mistakes", "ttnn", {"True class", "Predicted", "Samples", "Share of the class"});
-  for (const Mistake& mistake : mistakes) {
-    table.row({escape(confusion.classes[mistake.truth], 80), escape(confusion.classes[mistake.predicted], 80),
-               count(static_cast<double>(mistake.count)),
-               percent(static_cast<double>(mistake.count) / static_cast<double>(results[mistake.truth].samples), 1)});
-  }
-  return table.html();
 }
 
 }  // namespace
@@ -74,10 +61,10 @@ std::string confusion_section(const Records& records) {
   const auto results = class_results(confusion);
   std::string content = matrix(confusion, results);
   if (confusion.size() > kShownClasses) {
-    content = str("<details><summary>The matrix of ", confusion.size(), " classes, which is wide</summary>\n", content,
-                  "</details>\n");
+    content = str("<details class=\"unprinted\"><summary>The matrix of ", confusion.size(),
+                  " classes, which is wide</summary>\n", content, "</details>\n");
   }
-  return section("confusion", "Confusion matrix", content + mistakes_table(confusion, results));
+  return section("confusion", "Confusion matrix", content);
 }
 
 std::string classes_section(const Records& records) {
@@ -88,12 +75,9 @@ std::string classes_section(const Records& records) {
   for (size_t i = 1; i < results.size(); ++i) {
     if (results[i].recall < results[worst].recall || std::isnan(results[worst].recall)) worst = i;
   }
-  std::string caption =
-      "Recall: share of a class's samples that were found. Precision: share of the predictions that "
-      "were right. F1: their harmonic mean.";
+  std::string caption = str(confusion.size(), " classes");
   if (!std::isnan(results[worst].recall)) {
-    caption +=
-        str(" Lowest recall: ", escape(confusion.classes[worst], 80), ", ", percent(results[worst].recall, 1), ".");
+    caption += str("; lowest recall: ", escape(confusion.classes[worst], 80), ", ", percent(results[worst].recall, 1));
   }
   Table table(caption, "tnnnnn", {"Class", "Samples", "Predicted", "Recall", "Precision", "F1"});
   for (size_t i = 0; i < results.size(); ++i) {
@@ -101,11 +85,15 @@ std::string classes_section(const Records& records) {
                count(static_cast<double>(results[i].predicted)), percent(results[i].recall),
                percent(results[i].precision), percent(results[i].f1)});
   }
-  std::string content = table.html();
+  std::string rows = table.html();
   if (confusion.size() > kShownClasses) {
-    content = str("<details><summary>", confusion.size(), " classes</summary>\n", content, "</details>\n");
+    rows = str("<details><summary>Table of ", confusion.size(), " classes</summary>\n", rows, "</details>\n");
   }
-  return section("classes", "Classes", content);
+  return section(
+      "classes", "Classes",
+      "<p>Recall: the share of a class's samples that was found. Precision: the share of its predictions that "
+      "was right. F1: their harmonic mean.</p>\n" +
+          rows);
 }
 
 }  // namespace skytrain::observe

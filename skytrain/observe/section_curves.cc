@@ -35,6 +35,9 @@ std::string describe(const char* what, const Series& series, std::string (*show)
     least = std::min(least, point.y);
     most = std::max(most, point.y);
   }
+  if (series.size() == 1) return str(what, " ", show(least), " at step ", count(series[0].x), ". ");
+  if (least == most)
+    return str(what, " ", show(least), " from step ", count(series.front().x), " to ", count(series.back().x), ". ");
   return str(what, " from ", show(series.front().y), " at step ", count(series.front().x), " to ",
              show(series.back().y), " at step ", count(series.back().x), " (least ", show(least), ", most ", show(most),
              "). ");
@@ -95,16 +98,20 @@ std::string train_table(const std::vector<MetricsLine>& lines) {
 
 OrderedJson curves_data(const Records& records) {
   const auto& [train, eval] = std::tie(records.metrics.train, records.metrics.eval);
-  const Series loss = series_of(train, &MetricsLine::loss);
-  OrderedJson loss_chart = {{"train", chart_json(downsample(loss))}};
-  if (loss.size() >= kSmoothFrom) {
-    loss_chart["smooth"] = chart_json(downsample(smooth(loss, static_cast<double>(loss.size()) / 30)));
-  }
-  loss_chart["eval"] = chart_json(downsample(series_of(eval, &MetricsLine::eval_loss)));
-  return {{"loss", loss_chart},
+  const auto noisy = [&lines = train](Member member) {
+    const Series series = series_of(lines, member);
+    OrderedJson curves = {{"train", chart_json(downsample(series))}};
+    if (series.size() >= kSmoothFrom) {
+      curves["smooth"] = chart_json(downsample(smooth(series, 4 + static_cast<double>(series.size()) / 60)));
+    }
+    return curves;
+  };
+  OrderedJson loss = noisy(&MetricsLine::loss);
+  loss["eval"] = chart_json(downsample(series_of(eval, &MetricsLine::eval_loss)));
+  return {{"loss", loss},
           {"top1", {{"eval", chart_json(downsample(series_of(eval, &MetricsLine::eval_top1)))}}},
           {"lr", {{"train", chart_json(downsample(series_of(train, &MetricsLine::lr)))}}},
-          {"rate", {{"train", chart_json(downsample(series_of(train, &MetricsLine::samples_per_second)))}}}};
+          {"rate", noisy(&MetricsLine::samples_per_second)}};
 }
 
 std::string curves_section(const Records& records) {

@@ -2,28 +2,39 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <map>
 
 #include "skytrain/base/text.h"
 #include "skytrain/observe/flatten.h"
 #include "skytrain/observe/html.h"
+#include "skytrain/observe/recipe_origins.h"
 #include "skytrain/observe/sections.h"
 
 namespace skytrain::observe {
 
 namespace {
 
+// Columns of an attempt: these first, then whatever else it has.
 constexpr size_t kAttemptColumns = 10;
+constexpr const char* kFirstColumns[] = {"started", "ended", "status", "steps", "resumed_from_step", "devices", "host"};
+constexpr size_t kUnbroken = 24;  // characters of a value that stay on one line, such as a time
 
 std::string attempts_table(const OrderedJson& attempts) {
   if (!attempts.is_array() || attempts.empty()) return "";
-  std::vector<std::string> columns;
-  std::vector<std::vector<std::pair<std::string, std::string>>> rows;
+  using Cells = std::map<std::string, std::string>;
+  std::vector<Cells> rows;
+  std::vector<std::string> keys(std::begin(kFirstColumns), std::end(kFirstColumns)), columns;
   for (const OrderedJson& attempt : attempts) {
-    rows.push_back(flatten(attempt, 50));
-    for (const auto& [key, value] : rows.back()) {
-      const bool known = std::find(columns.begin(), columns.end(), key) != columns.end();
-      if (!known && columns.size() < kAttemptColumns) columns.push_back(key);
+    Cells& cells = rows.emplace_back();
+    for (const auto& [key, value] : flatten(attempt, 50)) {
+      cells[key] = value;
+      if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
     }
+  }
+  for (const std::string& key : keys) {
+    const bool used = std::any_of(rows.begin(), rows.end(), [&](const Cells& cells) { return cells.count(key) > 0; });
+    if (used && columns.size() < kAttemptColumns) columns.push_back(key);
   }
   std::vector<std::string> header = {"Attempt"};
   for (const std::string& column : columns) {
@@ -35,9 +46,10 @@ std::string attempts_table(const OrderedJson& attempts) {
   for (size_t i = 0; i < rows.size(); ++i) {
     std::vector<std::string> cells = {str(i + 1)};
     for (const std::string& column : columns) {
-      const auto found =
-          std::find_if(rows[i].begin(), rows[i].end(), [&](const auto& item) { return item.first == column; });
-      cells.push_back(found == rows[i].end() ? "" : escape(found->second, 200));
+      const auto found = rows[i].find(column);
+      std::string value = found == rows[i].end() ? "" : escape(found->second, 200);
+      if (value.size() <= kUnbroken) value = "<span class=\"unbroken\">" + value + "</span>";
+      cells.push_back(value);
     }
     table.row(cells);
   }
@@ -64,12 +76,13 @@ std::string shown(const std::string& key, const std::string& value) {
   return escape(value, 600);
 }
 
-std::string origin_of(const OrderedJson& origins, const std::string& key) {
-  const OrderedJson& origin = child(origins, key);
-  const std::string kind = text(origin, "kind"), place = text(origin, "place");
-  if (kind == "file" || kind == "set") return escape(place.empty() ? kind : place, 200);
-  if (kind.empty() && place.empty()) return "";
-  return escape(place.empty() ? kind : kind + ": " + place, 200);
+// The value is the one of recipe.json, which is written anew when `auto` has decided; recipe.yaml may be from before.
+std::string origin_of(const std::map<std::string, ExplainedValue>& explained, const std::string& key,
+                      const std::string& value) {
+  const auto found = explained.find(key);
+  if (found == explained.end()) return "";
+  const bool decided_later = found->second.value == "auto" && value != "auto";
+  return escape(decided_later ? "auto" : found->second.origin, 200);
 }
 
 }  // namespace
@@ -77,7 +90,7 @@ std::string origin_of(const OrderedJson& origins, const std::string& key) {
 std::string environment_section(const Records& records) {
   OrderedJson run = records.run;
   if (run.is_object()) run.erase("attempts");
-  Table table("As run.json and summary.json have it", "tt", {"Key", "Value"});
+  Table table("As run.json and summary.json have it", "tt", {"Key", "Value"}, "pairs");
   for (const auto& [key, value] : flatten(run)) table.row({escape(key, 200), shown(key, value)});
   for (const char* key : {"version", "torch_version", "data_fingerprint"}) {
     const OrderedJson& value = child(records.summary, key);
@@ -93,20 +106,13 @@ std::string environment_section(const Records& records) {
 }
 
 std::string recipe_section(const Records& records) {
-  const OrderedJson& inner = child(records.recipe, "recipe");
-  const bool with_origins = inner.is_object();
-  const OrderedJson& origins = with_origins ? child(records.recipe, "origins") : inner;
+  const auto lines = flatten(records.recipe);
+  const auto explained = read_explained_recipe(records.recipe_yaml);
   std::string content;
-  const auto lines = flatten(with_origins ? inner : records.recipe);
   if (!lines.empty()) {
-    Table table(
-        with_origins ? "The resolved recipe, and where each value came from" : "The resolved recipe",
-        with_origins ? "ttt" : "tt",
-        with_origins ? std::vector<std::string>{"Key", "Value", "Origin"} : std::vector<std::string>{"Key", "Value"});
+    Table table("The resolved recipe, and where each value came from", "ttt", {"Key", "Value", "Origin"}, "pairs");
     for (const auto& [key, value] : lines) {
-      std::vector<std::string> cells = {escape(key, 200), escape(value, 600)};
-      if (with_origins) cells.push_back(origin_of(origins, key));
-      table.row(cells);
+      table.row({escape(key, 200), escape(value, 600), origin_of(explained, key, value)});
     }
     content += table.html();
   }

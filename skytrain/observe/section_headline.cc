@@ -40,11 +40,16 @@ Status status_of(const Records& records) {
                 count(summary_steps), ". ", reached)};
   }
   if (status == "interrupted") {
-    return {"warn", "interrupted", "The run was stopped with its state saved, and can be resumed. " + reached};
+    const std::string command = text(records.summary, "resume_command");
+    return {"warn", "interrupted",
+            "The run was stopped with its state saved" +
+                (command.empty() ? std::string(", and can be resumed. ")
+                                 : "; it goes on with <code>" + escape(command, 600) + "</code>. ") +
+                reached};
   }
   if (status == "failed") {
     const OrderedJson& error = child(records.summary, "error");
-    std::string sentence = "<strong>" + escape(text(error, "kind")) + "</strong> ";
+    std::string sentence = "<strong>" + escape(text(error, "kind")) + "</strong>: ";
     if (const std::string where = text(error, "where"); !where.empty()) sentence += escape(where) + ": ";
     sentence += escape(text(error, "what"));
     if (const std::string hint = text(error, "hint"); !hint.empty()) sentence += "<br>" + escape(hint);
@@ -102,8 +107,7 @@ std::string notices(const Records& records) {
 }  // namespace
 
 std::string run_name(const Records& records) {
-  const OrderedJson& inner = child(records.recipe, "recipe");
-  for (const OrderedJson* source : {&records.run, inner.is_object() ? &inner : &records.recipe}) {
+  for (const OrderedJson* source : {&records.run, &records.recipe}) {
     if (const std::string name = text(*source, "name"); !name.empty()) return name;
   }
   return records.directory;

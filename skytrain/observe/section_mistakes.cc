@@ -1,8 +1,9 @@
-// Samples that the model got wrong, as pictures.
+// What the model got wrong: the most frequent mistakes, and samples as pictures.
 
 #include <cmath>
 
 #include "skytrain/base/text.h"
+#include "skytrain/observe/confusion.h"
 #include "skytrain/observe/html.h"
 #include "skytrain/observe/png_data_uri.h"
 #include "skytrain/observe/sections.h"
@@ -11,7 +12,7 @@ namespace skytrain::observe {
 
 namespace {
 
-constexpr size_t kMaxMistakes = 24;
+constexpr size_t kMaxPictures = 24, kFrequentMistakes = 10;
 
 int64_t whole(const OrderedJson& object, std::string_view key) {
   const OrderedJson& value = child(object, key);
@@ -47,17 +48,43 @@ std::string figure(const OrderedJson& mistake, const OrderedJson& classes) {
       "</span><span class=\"name\">", escape(name, 120), "</span></figcaption></figure>\n");
 }
 
-}  // namespace
-
-std::string mistakes_section(const Records& records) {
+std::string pictures(const Records& records) {
   const OrderedJson& mistakes = child(records.evaluation, "mistakes");
   if (!mistakes.is_array() || mistakes.empty()) return "";
   const OrderedJson& classes = child(records.evaluation, "classes");
-  std::string content =
-      "<p>True class → predicted class, and the probability that the model gave to its answer; the most confident "
-      "first.</p>\n<div class=\"mistakes\">\n";
-  for (size_t i = 0; i < mistakes.size() && i < kMaxMistakes; ++i) content += figure(mistakes[i], classes);
-  return section("mistakes", "Sample mistakes", content + "</div>\n");
+  std::string figures;
+  for (size_t i = 0; i < mistakes.size() && i < kMaxPictures; ++i) figures += figure(mistakes[i], classes);
+  return "<p>True class → predicted class, and the probability that the model gave to its answer; the most confident "
+         "first.</p>\n<div class=\"mistakes\">\n" +
+         figures + "</div>\n";
+}
+
+std::string frequent_mistakes(const Confusion& confusion) {
+  if (confusion.size() == 0) return "";
+  const auto results = class_results(confusion);
+  const auto mistakes = most_frequent_mistakes(confusion, kFrequentMistakes);
+  if (mistakes.empty()) return "";
+  Table table("The most frequent mistakes", "ttnn", {"True class", "Predicted", "Samples", "Share of the class"});
+  for (const Mistake& mistake : mistakes) {
+    table.row({escape(confusion.classes[mistake.truth], 80), escape(confusion.classes[mistake.predicted], 80),
+               count(static_cast<double>(mistake.count)),
+               percent(static_cast<double>(mistake.count) / static_cast<double>(results[mistake.truth].samples), 1)});
+  }
+  return table.html();
+}
+
+}  // namespace
+
+std::string mistakes_section(const Records& records) {
+  const std::string samples = pictures(records);
+  const std::string table = frequent_mistakes(read_confusion(records.evaluation));
+  if (samples.empty() && table.empty() && read_confusion(records.evaluation).size() > 0) {
+    return section("mistakes", "Mistakes", "<p>Every sample was predicted right.</p>\n");
+  }
+  if (samples.empty()) return section("mistakes", "Mistakes", table);
+  return section(
+      "mistakes", "Mistakes",
+      "<div class=\"beside\">\n<div class=\"wide\">\n" + samples + "</div>\n<div>" + table + "</div>\n</div>\n");
 }
 
 }  // namespace skytrain::observe

@@ -64,7 +64,7 @@ std::string time_section(const Records& records) {
 }
 
 std::string memory_section(const Records& records) {
-  Table table("Memory", "tn", {"Quantity", "Value"});
+  Table table("The most that was in use at a time", "tn", {"Quantity", "Value"});
   const double peak = number(records.summary, "peak_rss_bytes");
   if (!std::isnan(peak)) {
     table.row({"Peak resident memory of a worker", human_bytes(peak)});

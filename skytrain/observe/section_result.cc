@@ -16,7 +16,7 @@ std::string result_section(const Records& records) {
   const record::MetricsLine& last_train = metrics.train.empty() ? none : metrics.train.back();
   const record::MetricsLine& last_eval = metrics.eval.empty() ? none : metrics.eval.back();
 
-  Table table(summary.is_null() ? "The result so far, from the lines of metrics" : "The result", "tn",
+  Table table(summary.is_null() ? "So far, from the lines of metrics" : "At the end of the run", "tn",
               {"Quantity", "Value"});
   const auto row = [&](const char* label, const std::string& value) { table.row({label, value}); };
   const auto number_row = [&](const char* label, double value) {
@@ -29,7 +29,7 @@ std::string result_section(const Records& records) {
     if (!std::isnan(value)) row(label, significant(value, 6));
   };
 
-  if (const std::string status = text(summary, "status"); !status.empty()) row("Status", escape(status));
+  if (const std::string status = text(summary, "status"); !status.empty()) row("Status", escape(status, 40));
   const double last_step = metrics.last_step() > 0 ? static_cast<double>(metrics.last_step()) : std::nan("");
   number_row("Optimizer steps", first_of({number(summary, "steps"), last_step}));
   number_row("Samples consumed", first_of({number(summary, "samples"), last_train.samples}));
@@ -48,13 +48,14 @@ std::string result_section(const Records& records) {
   }
   seconds_row("Training time, without evaluation and saving", number(summary, "seconds"));
   if (const double rate = number(summary, "samples_per_second"); !std::isnan(rate)) {
-    row("Samples a second", significant(rate, 6));
+    row("Samples a second", count(std::round(rate)));
   }
   seconds_row("Time to the first step", number(summary, "time_to_first_step_s"));
   if (const double parameters = number(summary, "parameters"); !std::isnan(parameters)) {
     row("Parameters", str(count(parameters), " (", human_bytes(parameters * 4), " in fp32)"));
   }
-  if (const std::string precision = text(summary, "precision"); !precision.empty()) row("Precision", escape(precision));
+  if (const std::string precision = text(summary, "precision"); !precision.empty())
+    row("Precision", escape(precision, 40));
   number_row("Devices", number(summary, "devices"));
   number_row("Samples per slot (micro-batch)", number(summary, "slot"));
   number_row("Attempts", number(summary, "attempts"));

@@ -118,21 +118,4 @@ void TensorBoardWriter::scalar(const std::string& tag, uint64_t step, double val
 
 void TensorBoardWriter::flush() { impl_->log.flush(); }
 
-void write_scalars(TensorBoardWriter& writer, const OrderedJson& metrics_line) {
-  const auto step = metrics_line.at("step").get<uint64_t>();
-  const auto put = [&](const OrderedJson& object, const char* group, const char* key) {
-    const auto found = object.find(key);
-    if (found != object.end() && found->is_number()) {
-      writer.scalar(str(group, "/", key), step, found->template get<double>());
-    }
-  };
-  const auto eval = metrics_line.find("eval");
-  if (eval != metrics_line.end() && eval->is_object()) {
-    put(*eval, "eval", "loss");
-    put(*eval, "eval", "top1");
-    return;
-  }
-  for (const char* key : {"loss", "lr", "samples_per_second"}) put(metrics_line, "train", key);
-}
-
 }  // namespace skytrain::record

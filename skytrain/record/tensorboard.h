@@ -10,7 +10,6 @@
 
 #include "skytrain/base/clock.h"
 #include "skytrain/base/file_system.h"
-#include "skytrain/base/json.h"
 
 namespace skytrain::record {
 
@@ -34,8 +33,5 @@ class TensorBoardWriter {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-// The scalars of one line of metrics.jsonl: train/loss, train/lr, train/samples_per_second, or eval/loss, eval/top1.
-void write_scalars(TensorBoardWriter& writer, const OrderedJson& metrics_line);
 
 }  // namespace skytrain::record

@@ -158,18 +158,6 @@ TEST_F(TensorBoard, AFullDiskLeavesWholeRecords) {
   EXPECT_EQ(events[3].step, 2);
 }
 
-TEST_F(TensorBoard, TakesTheScalarsOfAMetricsLine) {
-  TensorBoardWriter writer(fs, clock, "/run", 0);
-  write_scalars(writer, {{"step", 7}, {"loss", 0.5}, {"lr", 0.001}, {"samples_per_second", nullptr}, {"data_s", 1}});
-  write_scalars(writer, {{"step", 7}, {"eval", {{"loss", 0.25}, {"top1", 0.5}, {"samples", 10}}}});
-  writer.flush();
-  std::vector<std::string> tags;
-  for (const Event& event : read_events(fs, writer.path())) {
-    if (!event.tag.empty()) tags.push_back(str(event.tag, "@", event.step, "=", event.value));
-  }
-  EXPECT_EQ(join(tags, " "), "train/loss@7=0.5 train/lr@7=0.001 eval/loss@7=0.25 eval/top1@7=0.5");
-}
-
 // With SKYTRAIN_RECORD_FIXTURE=<folder> leaves a run of two attempts there, the second resumed from step 60 of 90, for
 // tests/judges/judge_tensorboard.py.
 TEST(RecordFixture, IsWrittenWhenAsked) {
@@ -181,16 +169,15 @@ TEST(RecordFixture, IsWrittenWhenAsked) {
     MetricsWriter metrics(fs, str(folder, "/metrics.jsonl"), resume_step);
     TensorBoardWriter events(fs, Clock::real(), folder, resume_step);
     for (uint64_t step = resume_step + 1; step <= last_step; ++step) {
-      OrderedJson line = {{"step", step},
-                          {"loss", 2.3 / static_cast<double>(step + resume_step)},
-                          {"lr", 1e-3},
-                          {"samples_per_second", 15000.0 + static_cast<double>(step)}};
-      metrics.write(line);
-      write_scalars(events, line);
+      const double loss = 2.3 / static_cast<double>(step + resume_step), rate = 15000.0 + static_cast<double>(step);
+      metrics.write({{"step", step}, {"loss", loss}, {"lr", 1e-3}, {"samples_per_second", rate}});
+      events.scalar("train/loss", step, loss);
+      events.scalar("train/lr", step, 1e-3);
+      events.scalar("train/samples_per_second", step, rate);
       if (step % 30 != 0) continue;
-      line = {{"step", step}, {"eval", {{"loss", 0.5 / static_cast<double>(step)}, {"top1", 0.9}}}};
-      metrics.write(line);
-      write_scalars(events, line);
+      metrics.write({{"step", step}, {"eval", {{"loss", loss / 2}, {"top1", 0.9}}}});
+      events.scalar("eval/loss", step, loss / 2);
+      events.scalar("eval/top1", step, 0.9);
     }
   };
   attempt(0, 90);

@@ -5,7 +5,7 @@
   const data = JSON.parse(document.getElementById('curves-data').textContent);
   const charts = [];
 
-  const number = (value) => Math.abs(value) >= 1e6 || (value !== 0 && Math.abs(value) < 1e-3)
+  const number = (value) => Math.abs(value) >= 1e6 || (value !== 0 && Math.abs(value) < 1e-4)
     ? value.toExponential(2).replace(/\.?0+e/, 'e')
     : value.toLocaleString('en', {maximumSignificantDigits: 5});
   const share = (value) => (value * 100).toLocaleString('en', {maximumFractionDigits: 2}) + ' %';
@@ -13,8 +13,8 @@
   const kinds = {
     loss: {show: number, series: [['train', 'training', 'faint'], ['smooth', 'training, smoothed', '1'], ['eval', 'evaluation', '2', true]]},
     top1: {show: share, series: [['eval', 'top-1 accuracy', '2', true]]},
-    lr: {show: number, series: [['train', 'learning rate', '1']]},
-    rate: {show: number, series: [['train', 'samples a second', '1']]},
+    lr: {show: number, fromZero: true, series: [['train', 'learning rate', '1']]},
+    rate: {show: number, series: [['train', 'samples a second', 'faint'], ['smooth', 'smoothed', '1']]},
   };
 
   const points = (series) => series.x.map((x, i) => ({x: x, y: series.y[i]}));
@@ -23,51 +23,60 @@
     const curves = data[name];
     return kinds[name].series.filter(([key]) => curves[key] && curves[key].x.length > 0)
       .map(([key, label, colour, dots]) => {
-        const few = curves[key].x.length < 3;
+        const length = curves[key].x.length;
         return {label: label, data: points(curves[key]), colour: colour === 'faint' && !curves.smooth ? '1' : colour,
-                borderWidth: colour === 'faint' && curves.smooth ? 1 : 2, pointRadius: dots || few ? 3 : 0, pointHitRadius: 8};
+                borderWidth: colour === 'faint' && curves.smooth ? 1 : 2, pointRadius: length < 3 || (dots && length <= 60) ? 3 : 0, pointHitRadius: 8};
       });
   }
 
   // The colours of the moment: light, dark or paper.
-  function paint(chart) {
+  function colour({data, options}) {
     const style = getComputedStyle(document.documentElement);
-    const colour = (name) => style.getPropertyValue('--' + name).trim();
-    for (const set of chart.data.datasets) {
-      set.borderColor = set.backgroundColor = colour('series-' + set.colour);
+    const value = (name) => style.getPropertyValue('--' + name).trim();
+    for (const set of data.datasets) {
+      set.borderColor = set.backgroundColor = set.pointBorderColor = set.pointBackgroundColor = value('series-' + set.colour);
     }
-    for (const axis of Object.values(chart.options.scales)) {
-      axis.ticks.color = axis.title.color = colour('soft');
-      axis.grid.color = axis.grid.borderColor = colour('grid');
+    for (const scale of Object.values(options.scales)) {
+      scale.ticks.color = scale.title.color = value('soft');
+      scale.grid.color = scale.grid.borderColor = value('grid');
     }
-    chart.options.plugins.legend.labels.color = colour('soft');
-    chart.update('none');
+    options.plugins.legend.labels.color = value('soft');
+  }
+
+  function repaint() {
+    for (const chart of charts) {
+      chart.resize();
+      colour(chart.config);
+      chart.update('none');
+    }
   }
 
   function axis(title, show) {
-    return {type: 'linear', title: {display: title !== '', text: title}, grid: {},
+    return {type: 'linear', beginAtZero: title === 'step', title: {display: title !== '', text: title}, grid: {},
             ticks: {callback: show, maxRotation: 0, autoSkipPadding: 16}};
   }
 
   function draw(canvas) {
     const kind = kinds[canvas.dataset.chart];
     const sets = datasets(canvas.dataset.chart);
-    const chart = new Chart(canvas, {
+    const single = canvas.dataset.chart === 'top1' && sets[0] && sets[0].data.length === 1;
+    const config = {
       type: 'line',
       data: {datasets: sets},
       options: {
         animation: false, parsing: false, normalized: true, responsive: true, maintainAspectRatio: false,
         interaction: {mode: 'nearest', axis: 'x', intersect: false},
-        scales: {x: axis('step', (value) => Number.isInteger(value) ? value.toLocaleString('en') : ''), y: axis('', kind.show)},
+        scales: {x: axis('step', (value) => Number.isInteger(value) ? value.toLocaleString('en') : ''), y: {...axis('', kind.show), beginAtZero: kind.fromZero, ...(single ? {suggestedMin: 0, suggestedMax: 1} : {})}},
         plugins: {
           legend: {display: sets.length > 1, labels: {boxWidth: 14, boxHeight: 2}},
           tooltip: {callbacks: {title: (items) => items.length ? 'step ' + items[0].parsed.x.toLocaleString('en') : '',
                                 label: (item) => item.dataset.label + ': ' + kind.show(item.parsed.y)}},
         },
       },
-    });
+    };
+    colour(config);
+    const chart = new Chart(canvas, config);
     charts.push(chart);
-    paint(chart);
     if (canvas.dataset.chart === 'loss' && sets.every((set) => set.data.every((point) => point.y > 0))) addScaleSwitch(canvas, chart);
   }
 
@@ -84,18 +93,18 @@
   }
 
   document.querySelectorAll('canvas[data-chart]').forEach(draw);
-  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => charts.forEach(paint));
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', repaint);
 
   // Paper shows everything: charts at the paper's width and colours, and what is folded away.
   let folded = [];
-  matchMedia('print').addEventListener('change', () => charts.forEach((chart) => { chart.resize(); paint(chart); }));
+  matchMedia('print').addEventListener('change', repaint);
   addEventListener('beforeprint', () => {
-    folded = [...document.querySelectorAll('main details:not([open])')];
+    folded = [...document.querySelectorAll('main details:not([open], .unprinted)')];
     folded.forEach((element) => { element.open = true; });
-    charts.forEach((chart) => chart.resize());
+    repaint();
   });
   addEventListener('afterprint', () => {
     folded.forEach((element) => { element.open = false; });
-    charts.forEach((chart) => { chart.resize(); paint(chart); });
+    repaint();
   });
 })();
