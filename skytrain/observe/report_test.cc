@@ -1,6 +1,5 @@
 #include "skytrain/observe/report.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -13,8 +12,10 @@
 namespace skytrain::observe {
 namespace {
 
-using testing::HasSubstr;
-using testing::Not;
+testing::AssertionResult says(const std::string& page, const std::string& text) {  // a page is too long to print
+  if (page.find(text) != std::string::npos) return testing::AssertionSuccess() << "it says: " << text;
+  return testing::AssertionFailure() << "it does not say: " << text;
+}
 
 size_t occurrences(std::string_view text, std::string_view word) {
   size_t count = 0;
@@ -93,7 +94,7 @@ TEST(Report, TellsACompleteRun) {
                                "Who trained which steps",
                                "Waiting for data",
                                "Checkpoints"}) {
-    EXPECT_THAT(body, HasSubstr(expected));
+    EXPECT_TRUE(says(body, expected));
   }
   EXPECT_EQ(occurrences(body, "src=\"data:image/png;base64,"), 24u);
   EXPECT_EQ(occurrences(body, " alt=\""), 24u);
@@ -119,17 +120,17 @@ TEST(Report, AsksForNothingFromOutsideAndAllowsOnlyItsOwnScripts) {
     EXPECT_FALSE(has_attribute(tag, "on")) << tag;     // handlers, and
     EXPECT_FALSE(has_attribute(tag, "style")) << tag;  // styles, which the policy would block
     if (has_attribute(tag, "src")) {
-      EXPECT_THAT(tag, HasSubstr("src=\"data:"));
+      EXPECT_TRUE(says(tag, "src=\"data:"));
     }
     if (has_attribute(tag, "href")) {
-      EXPECT_THAT(tag, HasSubstr("href=\"#"));
+      EXPECT_TRUE(says(tag, "href=\"#"));
     }
   }
   EXPECT_EQ(occurrences(assets::report_css(), "url("), 0u);
   EXPECT_EQ(occurrences(assets::report_css(), "@import"), 0u);
-  EXPECT_THAT(page, HasSubstr("default-src 'none'; img-src data:;"));
-  EXPECT_THAT(page, Not(HasSubstr("unsafe")));
-  EXPECT_THAT(page, HasSubstr(str("'sha256-", assets::report_js_sha256(), "'")));
+  EXPECT_TRUE(says(page, "default-src 'none'; img-src data:;"));
+  EXPECT_FALSE(says(page, "unsafe"));
+  EXPECT_TRUE(says(page, str("'sha256-", assets::report_js_sha256(), "'")));
   EXPECT_LT(page.find("Content-Security-Policy"), page.find("<style>"));
 }
 
@@ -143,12 +144,12 @@ TEST(Report, ShowsHostileTextAsText) {
   EXPECT_EQ(occurrences(page, "</script"), 3u);
   EXPECT_EQ(unbalanced(body), "");
   EXPECT_EQ(occurrences(body, "<img "), occurrences(body, "<img src=\"data:image/png;base64,"));
-  EXPECT_THAT(body, HasSubstr("&lt;script&gt;window.pwned=1"));
-  EXPECT_THAT(body, Not(HasSubstr("<script>window")));
-  EXPECT_THAT(body, Not(HasSubstr("<!--")));
-  EXPECT_THAT(body, Not(HasSubstr("\xe2\x80\xae")));  // turns the direction of writing
-  EXPECT_THAT(body, HasSubstr("\\xFE&quot;"));        // the path's byte that is no UTF-8
-  EXPECT_THAT(body, HasSubstr("holds bytes that are not UTF-8"));
+  EXPECT_TRUE(says(body, "&lt;script&gt;window.pwned=1"));
+  EXPECT_FALSE(says(body, "<script>window"));
+  EXPECT_FALSE(says(body, "<!--"));
+  EXPECT_FALSE(says(body, "\xe2\x80\xae"));  // turns the direction of writing
+  EXPECT_TRUE(says(body, "\\xFE&quot;"));    // the path's byte that is no UTF-8
+  EXPECT_TRUE(says(body, "holds bytes that are not UTF-8"));
   EXPECT_EQ(occurrences(body, "class=\"no-picture\""), 2u);
   EXPECT_NO_THROW(OrderedJson(page).dump());  // the whole page is UTF-8
 }
@@ -161,11 +162,11 @@ TEST(Report, OfARunThatWasCutShortSaysHowFarItCame) {
   const std::string metrics = fs.read_file(run.metrics());
   put_file(fs, run.metrics(), metrics + "{\"t\":17645");
   const std::string body = body_of(render_report(fs, run));
-  EXPECT_THAT(body, HasSubstr("unfinished"));
-  EXPECT_THAT(body, HasSubstr("The last step on record is 5."));
-  EXPECT_THAT(body, HasSubstr("has no end"));
-  EXPECT_THAT(body, HasSubstr("summed from the lines of metrics"));
-  EXPECT_THAT(body, Not(HasSubstr("id=\"confusion\"")));
+  EXPECT_TRUE(says(body, "unfinished"));
+  EXPECT_TRUE(says(body, "The last step on record is 5."));
+  EXPECT_TRUE(says(body, "has no end"));
+  EXPECT_TRUE(says(body, "summed from the lines of metrics"));
+  EXPECT_FALSE(says(body, "id=\"confusion\""));
   EXPECT_EQ(unbalanced(body), "");
 }
 
@@ -173,8 +174,8 @@ TEST(Report, OfAnInterruptedRunGivesTheCommandThatResumesIt) {
   MemoryFileSystem fs;
   const auto run = write_fixture_run(fs, "/runs", "mnist", {.steps = 700, .status = "interrupted"});
   const std::string body = body_of(render_report(fs, run));
-  EXPECT_THAT(body, HasSubstr("<code>skytrain train recipes/mnist.yaml --resume " + run.path() + "</code>"));
-  EXPECT_THAT(body, HasSubstr("status warn\">interrupted"));
+  EXPECT_TRUE(says(body, "<code>skytrain train recipes/mnist.yaml --resume " + run.path() + "</code>"));
+  EXPECT_TRUE(says(body, "status warn\">interrupted"));
 }
 
 TEST(Report, OfAFailedRunGivesTheErrorAndWhatToDo) {
@@ -183,9 +184,9 @@ TEST(Report, OfAFailedRunGivesTheErrorAndWhatToDo) {
   const auto run = write_fixture_run(fs, "/runs", "mnist", options);
   put_file(fs, run.metrics(), fs.read_file(run.metrics()) + "{\"t\":1,\"step\":412,\"loss\":null}\n");
   const std::string body = body_of(render_report(fs, run));
-  EXPECT_THAT(body, HasSubstr("step 412: the loss became NaN"));
-  EXPECT_THAT(body, HasSubstr("lower train.optimizer.lr"));
-  EXPECT_THAT(body, HasSubstr("not a finite number in 1 logged line(s), first at step 412"));
+  EXPECT_TRUE(says(body, "step 412: the loss became NaN"));
+  EXPECT_TRUE(says(body, "lower train.optimizer.lr"));
+  EXPECT_TRUE(says(body, "not a finite number in 1 logged line(s), first at step 412"));
 }
 
 // A run was resumed after an interruption; its report went on saying "interrupted at step 100".
@@ -194,8 +195,8 @@ TEST(Report, SaysWhenTheSummaryIsOfAnEarlierAttempt) {
   const auto run = write_fixture_run(fs, "/runs", "mnist", {});
   put_file(fs, run.summary(), R"({"status": "interrupted", "steps": 100})");
   const std::string body = body_of(render_report(fs, run));
-  EXPECT_THAT(body, HasSubstr("earlier attempt, which ended as <em>interrupted</em> at step 100"));
-  EXPECT_THAT(body, HasSubstr("1,870"));
+  EXPECT_TRUE(says(body, "earlier attempt, which ended as <em>interrupted</em> at step 100"));
+  EXPECT_TRUE(says(body, "1,870"));
 }
 
 TEST(Report, IsMadeFromAnySubsetOfTheRecords) {
@@ -220,12 +221,12 @@ TEST(Report, SurvivesRecordsCutAtAnyPlaceAndNamesThem) {
       put_file(fs, path, whole.substr(0, size));
       const std::string body = body_of(render_report(fs, run));
       EXPECT_EQ(unbalanced(body), "");
-      EXPECT_THAT(body, HasSubstr(path + ": ")) << size;
+      EXPECT_TRUE(says(body, path + ": ")) << size;
     }
     put_file(fs, path, whole);
   }
   put_file(fs, run.metrics(), "garbage\n" + fs.read_file(run.metrics()));
-  EXPECT_THAT(body_of(render_report(fs, run)), HasSubstr("metrics.jsonl:1: is not a line of metrics"));
+  EXPECT_TRUE(says(body_of(render_report(fs, run)), "metrics.jsonl:1: is not a line of metrics"));
 }
 
 TEST(Report, SurvivesRecordsOfTheWrongShape) {
@@ -250,9 +251,9 @@ TEST(Report, SurvivesRecordsOfTheWrongShape) {
 TEST(Report, FoldsAMatrixOfManyClasses) {
   MemoryFileSystem fs;
   const std::string fifty = render_report(fs, write_fixture_run(fs, "/runs", "fifty", {.steps = 40, .classes = 50}));
-  EXPECT_THAT(fifty, Not(HasSubstr("which is wide")));
+  EXPECT_FALSE(says(fifty, "which is wide"));
   const std::string more = render_report(fs, write_fixture_run(fs, "/runs", "more", {.steps = 40, .classes = 51}));
-  EXPECT_THAT(more, HasSubstr("The matrix of 51 classes, which is wide"));
+  EXPECT_TRUE(says(more, "The matrix of 51 classes, which is wide"));
 }
 
 TEST(Report, OfAFolderThatIsNotThereIsAnError) {

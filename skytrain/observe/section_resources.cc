@@ -67,7 +67,7 @@ std::string memory_section(const Records& records) {
   Table table("The most that was in use at a time", "tn", {"Quantity", "Value"});
   const double peak = number(records.summary, "peak_rss_bytes");
   if (!std::isnan(peak)) {
-    table.row({"Peak resident memory of a worker", human_bytes(peak)});
+    table.row({"Peak resident memory of the processes", human_bytes(peak)});
     const double host = number(child(records.run, "host"), "memory_bytes");
     if (host > 0) table.row({"Of the machine's memory", str(percent(peak / host, 1), " of ", human_bytes(host))});
   }
