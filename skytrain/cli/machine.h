@@ -31,9 +31,5 @@ OrderedJson machine_json(const Machine& machine);
 // Of the text of /proc/cpuinfo.
 std::string cpu_model(std::string_view cpuinfo);
 std::vector<std::string> cpu_features(std::string_view cpuinfo);
-// Bytes of "MemTotal" or another key of /proc/meminfo's text; 0 when it is not there.
-uint64_t meminfo_bytes(std::string_view meminfo, std::string_view key);
-// CPUs that a cgroup's cpu.max ("200000 100000", "max 100000") allows, rounded up; 0: no limit.
-int64_t cgroup_cpus(std::string_view cpu_max);
 
 }  // namespace skytrain::cli

@@ -23,19 +23,6 @@ TEST(Machine, OfACpuinfoWithoutTheseKeysNothingIsKnown) {
   EXPECT_THAT(cpu_features("processor\t: 0\n"), IsEmpty());
 }
 
-TEST(Machine, ReadsMemory) {
-  EXPECT_EQ(meminfo_bytes("MemTotal:       24683108 kB\nMemFree: 1 kB\n", "MemTotal"), 24683108ull * 1024);
-  EXPECT_EQ(meminfo_bytes("MemTotal: 5 kB\n", "MemAvailable"), 0u);
-}
-
-// In a container with a quota of two CPUs on a 64-core host, training started 64 threads and was throttled.
-TEST(Machine, TheContainersQuotaCounts) {
-  EXPECT_EQ(cgroup_cpus("200000 100000\n"), 2);
-  EXPECT_EQ(cgroup_cpus("150000 100000\n"), 2);
-  EXPECT_EQ(cgroup_cpus("max 100000\n"), 0);
-  EXPECT_EQ(cgroup_cpus(""), 0);
-}
-
 TEST(Machine, ThisOneHasCoresMemoryAndALibc) {
   const Machine machine = this_machine();
   EXPECT_GE(machine.cores, 1);
