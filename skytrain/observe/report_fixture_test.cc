@@ -122,7 +122,7 @@ OrderedJson summary(const FixtureOptions& options, const record::RunDirectory& r
                       {"steps", options.steps},        {"samples", options.steps * 64}, {"seconds", 8.2},
                       {"samples_per_second", 14650.2}, {"time_to_first_step_s", 0.62},  {"peak_rss_bytes", 331350016}};
   if (options.status == "interrupted")
-    json["resume_command"] = "skytrain train recipes/mnist.yaml --resume " + run.path();
+    json["resume_command"] = str("skytrain train recipes/mnist.yaml --resume ", run.path());
   if (options.status == "failed") {
     json["error"] = {{"kind", "diverged"},
                      {"where", "step 412"},
@@ -205,36 +205,37 @@ OrderedJson recipe_json(const std::string& name) {
 }
 
 std::string recipe_yaml(const std::string& name) {
-  return "version: 1                       # recipes/mnist.yaml:1:10\n"
-         "name: " +
-         name +
-         "               # recipes/mnist.yaml:2:7\n"
-         "seed: 0                          # default\n"
-         "model:\n"
-         "  name: simplecnn                # recipes/mnist.yaml:3:15\n"
-         "  classes: 10                    # recipes/mnist.yaml:3:35\n"
-         "data:\n"
-         "  train:\n"
-         "    format: idx                  # recipes/mnist.yaml:5:40\n"
-         "    path: data/mnist             # recipes/mnist.yaml:5:17\n"
-         "    split: train                 # recipes/mnist.yaml:5:52\n"
-         "  transforms:\n"
-         "    - normalize:\n"
-         "        mean: [0.1307]           # recipes/mnist.yaml:7:25\n"
-         "        std: [0.3081]            # recipes/mnist.yaml:7:40\n"
-         "train:\n"
-         "  epochs: 2                      # --set train.epochs=2\n"
-         "  batch: 64                      # recipes/mnist.yaml:10:10\n"
-         "  slot: 32                       # auto: batch / 2 devices\n"
-         "  loss: cross_entropy            # default\n"
-         "  optimizer:\n"
-         "    name: adam                   # recipes/mnist.yaml:11:21\n"
-         "    lr: 0.001                    # recipes/mnist.yaml:11:31\n"
-         "    betas: [0.9, 0.999]          # default\n"
-         "    weight_decay: 0              # default\n"
-         "  precision: auto                # default\n"
-         "  clip_norm: null                # default\n"
-         "devices: 2                       # auto: as many as pay\n";
+  return str(
+      "version: 1                       # recipes/mnist.yaml:1:10\n"
+      "name: " +
+      name +
+      "               # recipes/mnist.yaml:2:7\n"
+      "seed: 0                          # default\n"
+      "model:\n"
+      "  name: simplecnn                # recipes/mnist.yaml:3:15\n"
+      "  classes: 10                    # recipes/mnist.yaml:3:35\n"
+      "data:\n"
+      "  train:\n"
+      "    format: idx                  # recipes/mnist.yaml:5:40\n"
+      "    path: data/mnist             # recipes/mnist.yaml:5:17\n"
+      "    split: train                 # recipes/mnist.yaml:5:52\n"
+      "  transforms:\n"
+      "    - normalize:\n"
+      "        mean: [0.1307]           # recipes/mnist.yaml:7:25\n"
+      "        std: [0.3081]            # recipes/mnist.yaml:7:40\n"
+      "train:\n"
+      "  epochs: 2                      # --set train.epochs=2\n"
+      "  batch: 64                      # recipes/mnist.yaml:10:10\n"
+      "  slot: 32                       # auto: batch / 2 devices\n"
+      "  loss: cross_entropy            # default\n"
+      "  optimizer:\n"
+      "    name: adam                   # recipes/mnist.yaml:11:21\n"
+      "    lr: 0.001                    # recipes/mnist.yaml:11:31\n"
+      "    betas: [0.9, 0.999]          # default\n"
+      "    weight_decay: 0              # default\n"
+      "  precision: auto                # default\n"
+      "  clip_norm: null                # default\n"
+      "devices: 2                       # auto: as many as pay\n");
 }
 
 }  // namespace
@@ -278,15 +279,21 @@ record::RunDirectory write_hostile_run(FileSystem& fs, const std::string& runs) 
   recipe[evil] = {{evil, evil}};
   // As no careful writer would do it: the bytes as they are.
   const auto raw = [&](const OrderedJson& json) {
-    std::string text = json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
-    for (size_t at; (at = text.find("\xef\xbf\xbd")) != std::string::npos;) text.replace(at, 3, "\xff");
-    return text;
+    const std::string text = json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+    std::string bytes;
+    for (size_t begin = 0; begin <= text.size();) {
+      const size_t end = std::min(text.find("\xef\xbf\xbd", begin), text.size());
+      bytes.append(text, begin, end - begin);
+      if (end < text.size()) bytes.push_back('\xff');
+      begin = end + 3;
+    }
+    return bytes;
   };
   put_file(fs, run.evaluation(), raw(eval));
   put_file(fs, run.summary(), raw(result));
   put_file(fs, run.run_json(), raw(identity));
   put_file(fs, run.recipe_json(), raw(recipe));
-  put_file(fs, run.recipe_yaml(), "name: " + evil + "\n\t# " + evil);
+  put_file(fs, run.recipe_yaml(), str("name: ", evil, "\n\t# ", evil));
   const record::RunDirectory moved(run.path() + "<i>\xfe\"");
   fs.rename(run.path(), moved.path());
   return moved;
