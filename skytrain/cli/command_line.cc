@@ -83,6 +83,10 @@ Error usage_error(const CommandLine& command_line, const CLI::ParseError& error)
   // Before "RECIPE is missing": the word that was not understood may have been meant for it.
   if (is(CLI::ExitCodes::ExtrasError) || is(CLI::ExitCodes::RequiredError)) {
     const std::vector<std::string> rest = words_left_over(command_line.app);
+    // Where a verb belongs, the first word is meant as one, whatever flags that verb would take.
+    if (!rest.empty() && rest.front().rfind("-", 0) != 0 && !verb_names(app).empty()) {
+      return no_such_verb(app, rest.front());
+    }
     const auto flag = std::find_if(rest.begin(), rest.end(), [](const auto& word) { return word.rfind("-", 0) == 0; });
     if (flag != rest.end()) return unexpected(app, *flag);
     if (!rest.empty()) return unexpected(app, rest.front());

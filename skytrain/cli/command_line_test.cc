@@ -39,6 +39,17 @@ TEST(CommandLine, AnUnknownVerbIsAnsweredWithTheClosest) {
   EXPECT_EQ(p.out, "");
 }
 
+// `trian recipe.yaml --json` was answered with "there is no flag --json".
+TEST(CommandLine, AnUnknownVerbIsNamedBeforeTheFlagsMeantForIt) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"trian", "recipe.yaml", "--json"}, {"trian", "--set", "a=1", "recipe.yaml"}}) {
+    const Printed p = skytrain(arguments);
+    EXPECT_EQ(p.code, 2);
+    EXPECT_THAT(p.err, StartsWith("skytrain: there is no verb \"trian\" (did you mean \"train\"?)\n"));
+  }
+  EXPECT_THAT(skytrain({"data", "verfy", "data/mnist", "--json"}).err, HasSubstr("there is no verb \"verfy\""));
+}
+
 TEST(CommandLine, AVerbBelowAVerbIsAnsweredWithTheClosest) {
   EXPECT_THAT(skytrain({"data", "verfy"}).err,
               HasSubstr("data: there is no verb \"verfy\" (did you mean \"verify\"?)"));

@@ -107,8 +107,7 @@ RunChoice choose_run(const FileSystem& fs, const std::string& runs, const Resume
   if (resume.mode == Resume::Mode::kDirectory) return examine_run(fs, record::RunDirectory(resume.directory), wanted);
 
   std::vector<std::string> notes;
-  for (const record::FoundRun& found : record::find_runs(fs, runs, wanted.recipe.name, &notes)) {
-    const record::RunDirectory& run = found.directory;
+  for (const record::RunDirectory& run : record::find_runs(fs, runs, wanted.recipe.name, &notes)) {
     std::optional<Recipe> stored;
     try {
       stored = stored_recipe(fs, run);

@@ -24,6 +24,10 @@ bool is_number(const OrderedJson& json, const char* key) { return json.contains(
 
 }  // namespace
 
+std::string record_text(const OrderedJson& json) {
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
 OrderedJson new_run_json(const recipe::Resolved& resolved, const std::vector<std::string>& command,
                          double unix_seconds) {
   return {{"name", resolved.recipe.name},
@@ -58,7 +62,7 @@ int64_t finish_attempt(FileSystem& fs, const record::RunDirectory& run, const Or
   whole.update(fields);
   if (last.is_object()) whole.update(last);
   last = std::move(whole);
-  write_file_atomically(fs, run.run_json(), json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n");
+  write_file_atomically(fs, run.run_json(), record_text(json));
   return static_cast<int64_t>(json["attempts"].size());
 }
 
@@ -95,6 +99,13 @@ OrderedJson summary_json(const AttemptResult& result) {
     if (!out.contains(key)) out[key] = value;
   }
   return out;
+}
+
+std::string interrupted_line(const AttemptResult& result) {
+  const std::string what = !result.checkpoint.empty() ? str("saved step ", result.steps)
+                           : result.steps == 0        ? "stopped before the first step; nothing to save"
+                                                      : str("stopped after step ", result.steps, "; nothing was saved");
+  return what + "; resume with: " + result.resume_command;
 }
 
 std::string summary_table(const OrderedJson& summary) {

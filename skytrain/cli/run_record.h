@@ -16,6 +16,9 @@
 
 namespace skytrain::cli {
 
+// JSON as the records hold it: indented, with a newline at the end. Bytes that are not UTF-8 become U+FFFD.
+std::string record_text(const OrderedJson& json);
+
 // run.json of a new run, without attempts.
 OrderedJson new_run_json(const recipe::Resolved& resolved, const std::vector<std::string>& command,
                          double unix_seconds);
@@ -27,7 +30,7 @@ int64_t finish_attempt(FileSystem& fs, const record::RunDirectory& run, const Or
 // What an attempt came to, as far as the front program has seen it.
 struct AttemptResult {
   std::string status;                          // "complete" | "interrupted" | "failed"
-  Json worker_summary = Json::object();        // of Finished
+  Json worker_summary = Json::object();        // of Finished or Interrupted
   std::optional<Error> error;                  // of a failure
   std::string checkpoint, resume_command;      // of an interruption
   uint64_t steps = 0, samples = 0;             // as last reported
@@ -41,6 +44,9 @@ struct AttemptResult {
 
 // summary.json: keys in the order of docs/run-directory.md, what the worker added beyond them at the end.
 OrderedJson summary_json(const AttemptResult& result);
+
+// How an interrupted run ends, for people: what was saved, and the command that goes on.
+std::string interrupted_line(const AttemptResult& result);
 
 // The table that ends a run, for people.
 std::string summary_table(const OrderedJson& summary);

@@ -98,6 +98,30 @@ TEST(SummaryTable, LeavesOutWhatTheRunDoesNotHave) {
   EXPECT_THAT(table, Not(HasSubstr("loss")));
 }
 
+// A run stopped before its first step was told "saved step 0".
+TEST(InterruptedLine, SaysWhatWasSavedAndHowToGoOn) {
+  AttemptResult result;
+  result.resume_command = "skytrain train a.yaml";
+  EXPECT_EQ(interrupted_line(result),
+            "stopped before the first step; nothing to save; resume with: skytrain train a.yaml");
+  result.steps = 12;
+  result.checkpoint = "/runs/a/checkpoints/step-00000012";
+  EXPECT_EQ(interrupted_line(result), "saved step 12; resume with: skytrain train a.yaml");
+}
+
+TEST(Summary, OfAnInterruptedRunHasTheWorkersFigures) {
+  AttemptResult result;
+  result.status = "interrupted";
+  result.worker_summary = {{"steps", 12}, {"samples", 96}, {"seconds", 1.5}, {"train_loss", 0.7}};
+  const OrderedJson summary = summary_json(result);
+  EXPECT_EQ(summary["status"], "interrupted");
+  EXPECT_EQ(summary["steps"], 12);
+  EXPECT_EQ(summary["train_loss"], 0.7);
+  EXPECT_EQ(summary["seconds"], 1.5);
+}
+
+TEST(Record, BytesThatAreNotUtf8AreReplaced) { EXPECT_EQ(record_text("caf\xe9"), "\"caf\xef\xbf\xbd\"\n"); }
+
 TEST(Attempt, ItsEndIsAddedToTheLastOne) {
   MemoryFileSystem fs;
   fs.make_directories("/runs/a");

@@ -36,12 +36,37 @@ std::vector<std::string> own_command() {
   return words;
 }
 
+// Records and messages are JSON, which is UTF-8: a path that is not can't be told in them.
+void require_utf8(ErrorKind kind, const char* where, const std::string& text, const char* hint) {
+  if (invalid_utf8_at(text) == std::string::npos) return;
+  throw Error(kind, where, "\"" + printable(text) + "\" is not UTF-8", hint);
+}
+
+void require_utf8_paths(const TrainFlags& flags) {
+  constexpr const char* kRename = "rename the file or folder, or give another";
+  require_utf8(ErrorKind::kUsage, "RECIPE", flags.recipe, kRename);
+  require_utf8(ErrorKind::kUsage, "--runs", flags.runs, kRename);
+  require_utf8(ErrorKind::kUsage, "--resume", flags.resume, kRename);
+  require_utf8(ErrorKind::kEnvironment, "the current folder", std::filesystem::current_path().string(),
+               "rename it, or run skytrain in another one");
+}
+
+// Only for a figure of the summary: without /proc it is not known, and the run's result stands.
+std::optional<double> own_start_unix_seconds() {
+  try {
+    return process_start_unix_seconds(::getpid());
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
 class TrainCommand {
  public:
   explicit TrainCommand(const TrainFlags& flags) : flags_(flags) {}
 
   int run() {
     if (flags_.runs.empty()) throw Error(ErrorKind::kUsage, "--runs", "is empty", "give the folder of runs");
+    require_utf8_paths(flags_);
     set_log_level(flags_.quiet ? LogLevel::kWarning : LogLevel::kInfo);
     const recipe::Resolved wanted = recipe::resolve_file(fs_, flags_.recipe, flags_.sets);
     if (flags_.explain) return explain(wanted);
@@ -101,20 +126,19 @@ class TrainCommand {
 
   Fd create_run() {
     const recipe::Resolved& resolved = choice_.resolved;
+    Fd lock;
     choice_.run = record::RunDirectory::create(fs_, clock_, flags_.runs, resolved.recipe.name,
                                                recipe::explain(resolved), recipe::to_json(resolved.recipe),
-                                               new_run_json(resolved, own_command(), clock_.unix_seconds()));
-    return record::lock_run(run_dir(), 0);
+                                               new_run_json(resolved, own_command(), clock_.unix_seconds()),
+                                               [&](const auto& run) { lock = record::lock_run(run, 0); });
+    return lock;
   }
 
   Fd open_run(const recipe::Resolved& wanted) {
-    Fd lock;
-    try {
-      lock = record::lock_run(run_dir(), 0);
-    } catch (const Error& error) {
-      log_info(error.message().substr(0, error.message().find('\n')) + str(": waiting up to ", kLockWaitSeconds, " s"));
-      lock = record::lock_run(run_dir(), kLockWaitSeconds);
-    }
+    std::string in_use;
+    std::optional<Fd> free = record::try_lock_run(run_dir(), &in_use);
+    if (!free) log_info(str(run_dir().path(), " ", in_use, ": waiting up to ", kLockWaitSeconds, " s"));
+    Fd lock = free ? std::move(*free) : record::lock_run(run_dir(), kLockWaitSeconds);
     // Whoever held the lock may have changed what was seen before.
     RunChoice now = examine_run(fs_, run_dir(), wanted);
     choice_ = std::move(now);
@@ -123,7 +147,7 @@ class TrainCommand {
     if (choice_.extended) fs_.remove_file(run_dir().summary());
     if (choice_.recipe_changed) {
       write_file_atomically(fs_, run_dir().recipe_yaml(), recipe::explain(choice_.resolved));
-      write_file_atomically(fs_, run_dir().recipe_json(), recipe::to_json(choice_.resolved.recipe).dump(2) + "\n");
+      write_file_atomically(fs_, run_dir().recipe_json(), record_text(recipe::to_json(choice_.resolved.recipe)));
     }
     return lock;
   }
@@ -157,9 +181,9 @@ class TrainCommand {
     result.steps = view.step();
     result.samples = view.samples();
     result.torch_version = view.torch_version();
-    if (const auto first = view.first_step_unix_seconds()) {
-      result.time_to_first_step_s = *first - process_start_unix_seconds(::getpid());
-    }
+    const std::optional<double> began = own_start_unix_seconds();
+    if (const auto first = view.first_step_unix_seconds(); first && began)
+      result.time_to_first_step_s = *first - *began;
     if (const auto& started = view.started()) {
       result.started = {{"resumed_from_step", started->resume_step},
                         {"parameters", started->parameters},
@@ -173,9 +197,9 @@ class TrainCommand {
       result.worker_summary = finished->summary;
       result.steps = finished->summary.value("steps", result.steps);
       result.samples = finished->summary.value("samples", result.samples);
-      worker_peak = std::max(worker_peak, finished->summary.value("peak_rss_bytes", uint64_t{0}));
     } else if (const auto* interrupted = std::get_if<proto::Interrupted>(&end->outcome)) {
       result.status = "interrupted";
+      result.worker_summary = interrupted->summary;
       result.steps = interrupted->step;
       result.samples = interrupted->samples;
       result.checkpoint = interrupted->checkpoint;
@@ -184,6 +208,9 @@ class TrainCommand {
     } else {
       result.status = "failed";
       result.error = std::get<Error>(end->outcome);
+    }
+    if (result.worker_summary.is_object()) {
+      worker_peak = std::max(worker_peak, result.worker_summary.value("peak_rss_bytes", uint64_t{0}));
     }
     result.peak_rss_bytes = worker_peak + peak_rss_bytes();
     result.run_dir = absolute(run_dir().path());
@@ -209,14 +236,14 @@ class TrainCommand {
       result.attempts = finish_attempt(fs_, run_dir(), end);
     });
     const OrderedJson summary = summary_json(result);
-    record_or_warn("summary.json", [&] { write_file_atomically(fs_, run_dir().summary(), summary.dump(2) + "\n"); });
+    record_or_warn("summary.json", [&] { write_file_atomically(fs_, run_dir().summary(), record_text(summary)); });
     if (kind != ErrorKind::kAborted) {  // "at once" leaves no time for a report
       record_or_warn("the report", [&] { observe::write_report(fs_, run_dir()); });
     }
     if (flags_.json) print_json(summary);
     if (result.error) return report_error(*result.error);
     if (result.status == "interrupted") {
-      console::print_line(STDERR_FILENO, str("saved step ", result.steps, "; resume with: ", result.resume_command));
+      console::print_line(STDERR_FILENO, interrupted_line(result));
     } else if (!flags_.quiet) {
       console::print_line(STDERR_FILENO, summary_table(summary));
     }

@@ -211,6 +211,44 @@ TEST_F(TrainTest, AnEmptyFolderOfRunsIsRefused) {
   }
 }
 
+// A path with bytes that are not UTF-8 ended in "a bug in skytrain", a type error of the JSON library.
+TEST_F(TrainTest, PathsThatAreNotUtf8AreNamed) {
+  const auto refused = [&] {
+    try {
+      run("finished");
+    } catch (const Error& error) {
+      EXPECT_THAT(error.message(), HasSubstr("caf\\xE9"));
+      EXPECT_THAT(error.message(), HasSubstr("is not UTF-8"));
+      return error.kind();
+    }
+    return ErrorKind{0};
+  };
+  const std::string latin1 = folder_ + "/caf\xe9", good = flags_.runs;
+  flags_.runs = latin1;
+  EXPECT_EQ(refused(), ErrorKind::kUsage);
+  flags_.runs = good;
+  flags_.resume = latin1;
+  EXPECT_EQ(refused(), ErrorKind::kUsage);
+  flags_.resume = "auto";
+  const stdfs::path here = stdfs::current_path();
+  stdfs::create_directories(latin1);
+  stdfs::current_path(latin1);
+  EXPECT_EQ(refused(), ErrorKind::kEnvironment);
+  stdfs::current_path(here);
+  flags_.recipe = latin1 + "/case.yaml";
+  EXPECT_EQ(refused(), ErrorKind::kUsage);
+  EXPECT_FALSE(stdfs::exists(good));
+}
+
+// The last line of progress came twice, as the rate had changed in between.
+TEST_F(TrainTest, TheLastLineOfProgressComesOnce) {
+  flags_.quiet = false;
+  ASSERT_EQ(run("finished"), 0);
+  const size_t first = text_.find("24/24  ");
+  ASSERT_NE(first, std::string::npos) << text_;
+  EXPECT_EQ(text_.find("24/24  ", first + 1), std::string::npos) << text_;
+}
+
 TEST_F(TrainTest, ExplainAndDryRunWriteNothing) {
   flags_.explain = true;
   EXPECT_EQ(run("failed"), 0);

@@ -93,6 +93,11 @@ void TrainView::on_stopping() {
   log_info("stopping: saving the current step … (Ctrl-C again to stop at once)");
 }
 
-void TrainView::finish() { progress_.finish(); }
+void TrainView::finish() {
+  // Elsewhere than on a terminal the line of the last sample is there already: 100 % is always shown when it is
+  // reached.
+  const bool shown = started_ && samples_ == started_->total_samples && samples_ > started_->resume_samples;
+  if (options_.progress.is_terminal || !shown) progress_.finish();
+}
 
 }  // namespace skytrain::cli

@@ -147,20 +147,26 @@ Codec<std::string> choice(std::string what, std::vector<std::string> names) {
 }
 
 Codec<std::string> path() {
-  return {"path",
-          [](const Value& value, Reader& reader, std::string* out) {
-            if (!expect_text(value, reader, "a path")) return false;
-            if (value.text.empty()) {
-              reader.problem(value.place, "is empty, expected a path");
-              return false;
-            }
-            std::filesystem::path full = value.text;
-            if (value.place.source == Place::Source::kFile) full = reader.sources().base_folder / full;
-            *out = std::filesystem::absolute(full).lexically_normal().string();
-            if (out->size() > 1 && out->back() == '/') out->pop_back();
-            return true;
-          },
-          [](const std::string& value) { return OrderedJson(value); }};
+  return {
+      "path",
+      [](const Value& value, Reader& reader, std::string* out) {
+        if (!expect_text(value, reader, "a path")) return false;
+        if (value.text.empty()) {
+          reader.problem(value.place, "is empty, expected a path");
+          return false;
+        }
+        std::filesystem::path full = value.text;
+        if (value.place.source == Place::Source::kFile) full = reader.sources().base_folder / full;
+        *out = std::filesystem::absolute(full).lexically_normal().string();
+        if (invalid_utf8_at(*out) != std::string::npos) {  // it comes from the folder, the recipe's text was checked
+          reader.problem(value.place, "leads to \"" + printable(*out) + "\", which is not UTF-8",
+                         "rename the folder: the run's records are UTF-8 text");
+          return false;
+        }
+        if (out->size() > 1 && out->back() == '/') out->pop_back();
+        return true;
+      },
+      [](const std::string& value) { return OrderedJson(value); }};
 }
 
 Codec<Duration> duration(std::vector<Duration::Unit> units, bool above_zero) {

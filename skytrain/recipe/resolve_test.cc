@@ -172,7 +172,7 @@ TEST(Resolve, NumbersOutOfTheirRangeAreRefused) {
       {"train.batch=-8", "is -8, expected 1 to"},
       {"train.epochs=0", "is 0, expected > 0"},
       {"train.epochs=-1", "is -1, expected > 0"},
-      {"train.steps=0", "is 0, expected 1 or more"},
+      {"train.steps=0", "is 0, expected 1 to 1,000,000,000,000"},
       {"train.steps=1.5", "is not a whole number"},
       {"train.slot=0", "is 0, expected 1 to"},
       {"train.slot=big", "\"big\" is not a whole number"},
@@ -194,7 +194,7 @@ TEST(Resolve, NumbersOutOfTheirRangeAreRefused) {
       {"model={name: mlp, hidden: []}", "has 0 elements, expected 1 to 64"},
       {"model={name: mlp, hidden: [0]}", "model.hidden[0]: is 0, expected 1 to 65,536"},
       {"model={name: convnet, width: 3}", "is 3, expected 4 to 1,024"},
-      {"data.eval={format: synthetic, samples: 0}", "is 0, expected 1 or more"},
+      {"data.eval={format: synthetic, samples: 0}", "is 0, expected 1 to 1,000,000,000,000"},
       {"eval.batch=0", "is 0, expected 1 to"},
       {"eval.every=0 steps", "\"0 steps\" is zero"},
       {"eval.every=10 min", "has a unit that is not for this key"},
@@ -216,6 +216,29 @@ TEST(Resolve, NumbersOutOfTheirRangeAreRefused) {
     const std::string message = set_refusal(text);
     EXPECT_THAT(message, StartsWith(std::string("--set ") + text + ": ")) << text;
     EXPECT_THAT(message, HasSubstr(expected)) << text;
+  }
+}
+
+// 9223372036854775807 steps went through a double and came out negative.
+TEST(Resolve, AbsurdLengthsAreRefused) {
+  EXPECT_THAT(refusal(small_but("epochs: 1", "steps: 9223372036854775807")),
+              HasSubstr("train.steps: is 9223372036854775807, expected 1 to 1,000,000,000,000"));
+  EXPECT_THAT(refusal(small_but("epochs: 1", "steps: 1000000000001")), HasSubstr("train.steps: is 1000000000001"));
+  EXPECT_THAT(refusal(small_but("epochs: 1", "epochs: 1e300")), HasSubstr("train.epochs: is 1e+300, expected > 0"));
+  EXPECT_THAT(refusal(kSmall, {"train.steps=1000000000000", "train.batch=1000000000"}),
+              HasSubstr("1000000000000 steps of 1000000000 samples are more samples than can be counted"));
+  EXPECT_THAT(refusal(kSmall, {"data.train={format: synthetic, samples: 9223372036854775807}"}),
+              HasSubstr("data.train.samples: is 9223372036854775807"));
+  EXPECT_EQ(small_with({"train.steps=1000000000000"}).recipe.train.length.value, 1e12);
+}
+
+TEST(Resolve, DataInAFolderThatIsNotUtf8IsRefused) {
+  try {
+    resolve_text(kSmall, "recipe.yaml", "/caf\xe9", {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kRecipe);
+    EXPECT_THAT(error.message(), HasSubstr("which is not UTF-8"));
   }
 }
 

@@ -2,12 +2,25 @@
 
 #include <cmath>
 
+#include "skytrain/base/run_name.h"
 #include "skytrain/recipe/transforms.h"
 
 namespace skytrain::recipe {
 namespace {
 
 using Unit = Duration::Unit;
+
+// Far beyond what anyone trains, and small enough that products of them fit into 64 bits and single ones into a double.
+constexpr int64_t kMaxCount = 1'000'000'000'000;  // of steps, of samples
+constexpr double kMaxEpochs = 1e6;
+constexpr int64_t kMaxRunSamples = (int64_t{1} << 62) - 1;
+
+// The reference does not burden its readers with a bound that only a slip of the pen meets; the refusal names it.
+template <class T>
+Codec<T> described_as(const char* type, Codec<T> codec) {
+  codec.type = type;
+  return codec;
+}
 
 const Section<ModelSpec>& model_section() {
   static const Section<ModelSpec>* const section = [] {
@@ -35,8 +48,8 @@ const Section<DatasetSpec>& dataset_section() {
            {.required = true, .only_for = {"idx"}, .continuity = Continuity::kMayChange});
     s->add("split", &DatasetSpec::split, choice("split", {"train", "test"}), "which pair of files of the folder",
            {.required = true, .only_for = {"idx"}});
-    s->add("samples", &DatasetSpec::samples, unsigned_integer({.min = 1}), "how many samples",
-           {.only_for = {"synthetic"}});
+    s->add("samples", &DatasetSpec::samples, described_as("integer, 1 or more", unsigned_integer({1, kMaxCount})),
+           "how many samples", {.only_for = {"synthetic"}});
     s->add("channels", &DatasetSpec::channels, integer({1, 4096}), "channels of a sample", {.only_for = {"synthetic"}});
     s->add("height", &DatasetSpec::height, integer({1, 4096}), "pixels", {.only_for = {"synthetic"}});
     s->add("width", &DatasetSpec::width, integer({1, 4096}), "pixels", {.only_for = {"synthetic"}});
@@ -132,6 +145,15 @@ void check_train(const TrainSpec& train, const Value& value, Reader& reader) {
     reader.problem(value.find("steps")->place, "the length is given twice, as epochs and as steps",
                    "remove one of them");
   }
+  const auto* const steps = value.find("steps");
+  if (steps != nullptr && train.length.unit == Unit::kSteps &&
+      static_cast<int64_t>(train.length.value) > kMaxRunSamples / train.batch) {
+    const Reader::Scope scope(reader, "steps");
+    reader.problem(steps->place,
+                   str(static_cast<int64_t>(train.length.value), " steps of ", train.batch,
+                       " samples are more samples than can be counted"),
+                   "lower steps or batch");
+  }
   if (train.slot && *train.slot > train.batch) {
     const Reader::Scope scope(reader, "slot");
     reader.problem(value.find("slot")->place, str("is ", *train.slot, ", more than the batch of ", train.batch),
@@ -150,7 +172,7 @@ void check_train(const TrainSpec& train, const Value& value, Reader& reader) {
 void add_length(Section<TrainSpec>& s) {
   const auto get = [](const TrainSpec& t) { return t.length.value; };
   auto& epochs = s.add_translated<double>(
-      "epochs", real({.min = 0, .above_min = true}), get,
+      "epochs", described_as("number, > 0", real({.min = 0, .max = kMaxEpochs, .above_min = true})), get,
       [](TrainSpec* t, const double& value) {
         t->length = {value, Unit::kEpochs};
       },
@@ -162,7 +184,8 @@ void add_length(Section<TrainSpec>& s) {
     return value == std::floor(value) && value < 1e15 ? OrderedJson(static_cast<int64_t>(value)) : OrderedJson(value);
   };
   auto& steps = s.add_translated<int64_t>(
-      "steps", integer({.min = 1}), [](const TrainSpec& t) { return static_cast<int64_t>(t.length.value); },
+      "steps", described_as("integer, 1 or more", integer({1, kMaxCount})),
+      [](const TrainSpec& t) { return static_cast<int64_t>(t.length.value); },
       [](TrainSpec* t, const int64_t& value) {
         t->length = {static_cast<double>(value), Unit::kSteps};
       },
@@ -225,27 +248,13 @@ const Section<CheckpointSpec>& checkpoint_section() {
   return *section;
 }
 
-std::string refuse_name(const std::string& name) {
-  if (name.empty()) return "is empty";
-  if (name.size() > 100) return "is longer than 100 characters";
-  for (const char c : name) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-    if (!plain && std::string_view("._-+=").find(c) == std::string_view::npos) {
-      return "names a folder, so it takes letters, digits and . _ - + = only";
-    }
-  }
-  if (name.front() == '.' || name.front() == '-')
-    return "starts with \"" + name.substr(0, 1) + "\", expected a letter or digit";
-  return {};
-}
-
 }  // namespace
 
 const Section<Recipe>& recipe_section() {
   static const Section<Recipe>* const section = [] {
     auto* s = new Section<Recipe>;
     s->add("version", &Recipe::version, integer({1, 1}), "of the recipe's format", {.required = true});
-    s->add("name", &Recipe::name, text("letters, digits and . _ - + =, up to 100", refuse_name),
+    s->add("name", &Recipe::name, text("letters, digits and . _ - + =, up to 100", refuse_run_name),
            "of the run; its folder is runs/NAME/", {.required = true, .continuity = Continuity::kMayChange});
     s->add("seed", &Recipe::seed, unsigned_integer({.min = 0}),
            "initial weights, order of the data and every other random choice follow from it");

@@ -4,18 +4,17 @@
 #include <charconv>
 
 #include "skytrain/base/error.h"
+#include "skytrain/base/run_name.h"
 #include "skytrain/base/text.h"
 
 namespace skytrain::record {
 
 namespace {
 
-// A name that could leave the folder of runs, or hide in it, is a bug of the caller: the recipe refuses it earlier.
 void check_name(const std::string& name) {
-  const auto allowed = [](unsigned char c) { return std::isalnum(c) || c == '.' || c == '_' || c == '-'; };
-  if (name.empty() || name.front() == '.' || !std::all_of(name.begin(), name.end(), allowed)) {
-    throw Error(ErrorKind::kRecipe, "name", str("\"", printable(name), "\" can't name a run's folder"),
-                "use letters, digits, '.', '_' and '-', and do not begin with '.'");
+  if (const std::string why = refuse_run_name(name); !why.empty()) {
+    throw Error(ErrorKind::kRecipe, "name", str("\"", printable(name), "\" ", why),
+                str("a run's name: ", kRunNameRule));
   }
 }
 
@@ -48,23 +47,11 @@ std::optional<Stamp> parse_stamp(const std::string& name) {
   return stamp;
 }
 
-bool says_complete(const FileSystem& fs, const RunDirectory& run, std::vector<std::string>* notes) {
-  if (!fs.exists(run.summary())) return false;
-  try {
-    const Json summary = parse_json(fs.read_file(run.summary()), run.summary());
-    const auto status = summary.is_object() ? summary.find("status") : summary.end();
-    return status != summary.end() && *status == "complete";
-  } catch (const Error& error) {
-    if (notes) notes->push_back(error.message());
-    return false;
-  }
-}
-
 }  // namespace
 
 RunDirectory RunDirectory::create(FileSystem& fs, const Clock& clock, const std::string& runs, const std::string& name,
                                   const std::string& recipe_yaml, const OrderedJson& recipe_json,
-                                  const OrderedJson& run_json) {
+                                  const OrderedJson& run_json, const Claim& claim) {
   check_name(name);
   const std::string family = runs + "/" + name;
   fs.make_directories(family);
@@ -74,6 +61,7 @@ RunDirectory RunDirectory::create(FileSystem& fs, const Clock& clock, const std:
   fs.sync_directory(family);
 
   RunDirectory run(path);
+  if (claim) claim(run);
   write_file_atomically(fs, run.recipe_yaml(), recipe_yaml);
   write_file_atomically(fs, run.recipe_json(), pretty(recipe_json));
   write_file_atomically(fs, run.run_json(), pretty(run_json));
@@ -92,40 +80,39 @@ void add_attempt(FileSystem& fs, const RunDirectory& run, const OrderedJson& att
   write_file_atomically(fs, run.run_json(), pretty(json));
 }
 
-std::vector<FoundRun> find_runs(const FileSystem& fs, const std::string& runs, const std::string& name,
-                                std::vector<std::string>* notes) {
+std::vector<RunDirectory> find_runs(const FileSystem& fs, const std::string& runs, const std::string& name,
+                                    std::vector<std::string>* notes) {
   check_name(name);
   const auto note = [&](const std::string& line) {
     if (notes) notes->push_back(line);
   };
-  std::vector<std::pair<Stamp, FoundRun>> found;
+  std::vector<std::pair<Stamp, RunDirectory>> found;
   const std::string family = runs + "/" + name;
   const auto info = fs.stat(family);
   if (!info || info->type != FileInfo::Type::kDirectory) return {};
   for (const std::string& entry : fs.list(family)) {
-    FoundRun run{RunDirectory(family + "/" + entry)};
-    const auto entry_info = fs.stat(run.directory.path());
+    RunDirectory run(family + "/" + entry);
+    const auto entry_info = fs.stat(run.path());
     if (!entry_info || entry_info->type != FileInfo::Type::kDirectory) continue;
     const auto stamp = parse_stamp(entry);
     if (!stamp) {
-      note(run.directory.path() + ": passed over: its name is not a run's UTC time");
+      note(run.path() + ": passed over: its name is not a run's UTC time");
       continue;
     }
     try {
-      if (!fs.exists(run.directory.run_json())) {
-        note(run.directory.path() + ": passed over: it has no run.json");
+      if (!fs.exists(run.run_json())) {
+        note(run.path() + ": passed over: it has no run.json");
         continue;
       }
-      run.run_json = parse_json(fs.read_file(run.directory.run_json()), run.directory.run_json());
+      parse_json(fs.read_file(run.run_json()), run.run_json());
     } catch (const Error& error) {
-      note(run.directory.path() + ": passed over: " + error.message());
+      note(run.path() + ": passed over: " + error.message());
       continue;
     }
-    run.complete = says_complete(fs, run.directory, notes);
     found.emplace_back(*stamp, std::move(run));
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return b.first < a.first; });
-  std::vector<FoundRun> newest_first;
+  std::vector<RunDirectory> newest_first;
   newest_first.reserve(found.size());
   for (auto& [stamp, run] : found) newest_first.push_back(std::move(run));
   return newest_first;

@@ -14,6 +14,7 @@
 //   lock              held (flock) by whoever writes
 
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -42,11 +43,14 @@ class RunDirectory {
   std::string log() const { return file("log.txt"); }
   std::string lock() const { return file("lock"); }
 
+  // Takes a run's lock, or whatever keeps others from a new run.
+  using Claim = std::function<void(const RunDirectory&)>;
   // Creates <runs>/<name>/<UTC now>/ ("-2", "-3" … appended when that second is taken) with recipe.* and run.json.
-  // run.json is written last: a folder that has one is whole. Processes may create runs of one name at the same time.
+  // run.json is written last: a folder that has one is whole, and only then others find it. `claim` is called before,
+  // so that no other process can be faster to take the new run. Processes may create runs of one name at the same time.
   static RunDirectory create(FileSystem& fs, const Clock& clock, const std::string& runs, const std::string& name,
                              const std::string& recipe_yaml, const OrderedJson& recipe_json,
-                             const OrderedJson& run_json);
+                             const OrderedJson& run_json, const Claim& claim = nullptr);
 
  private:
   std::string path_;
@@ -55,20 +59,17 @@ class RunDirectory {
 // Adds an entry to `attempts` of run.json, which is replaced atomically. Call with the run's lock held.
 void add_attempt(FileSystem& fs, const RunDirectory& run, const OrderedJson& attempt);
 
-// What --resume auto looks at.
-struct FoundRun {
-  RunDirectory directory;
-  bool complete = false;  // summary.json says so
-  Json run_json;
-};
-// Runs below <runs>/<name>, newest first, by the time and number in the folder's name. A folder without a readable
-// run.json, or not named by a time (a copy, a run kept by hand), is passed over, with a note.
-std::vector<FoundRun> find_runs(const FileSystem& fs, const std::string& runs, const std::string& name,
-                                std::vector<std::string>* notes);
+// What --resume auto looks at: runs below <runs>/<name>, newest first, by the time and number in the folder's name. A
+// folder without a readable run.json, or not named by a time (a copy, a run kept by hand), is passed over, with a note.
+std::vector<RunDirectory> find_runs(const FileSystem& fs, const std::string& runs, const std::string& name,
+                                    std::vector<std::string>* notes);
 
 // Exclusive right to write a run, held through flock(2) on <run>/lock, so it ends with the process that holds it.
 // The descriptor may be handed to a child. Throws Error(kEnvironment) "is in use by process N" after `wait_seconds`.
 // On the real disk only.
+// With a folder or file system that can't be locked it fails with the same kind, at once.
 Fd lock_run(const RunDirectory& run, double wait_seconds, Clock& clock = Clock::real());
+// The same without waiting; nullopt while another process holds the lock, then *in_use says "is in use by process N".
+std::optional<Fd> try_lock_run(const RunDirectory& run, std::string* in_use = nullptr);
 
 }  // namespace skytrain::record

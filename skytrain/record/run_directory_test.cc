@@ -24,7 +24,7 @@ class Runs : public testing::Test {
   }
   std::vector<std::string> found_paths(std::vector<std::string>* notes = nullptr) {
     std::vector<std::string> paths;
-    for (const FoundRun& run : find_runs(fs, "/runs", "mnist", notes)) paths.push_back(run.directory.path());
+    for (const RunDirectory& run : find_runs(fs, "/runs", "mnist", notes)) paths.push_back(run.path());
     return paths;
   }
   void put(const std::string& path, const std::string& text) {
@@ -71,9 +71,9 @@ TEST_F(Runs, CutShortInTheMakingArePassedOver) {
     } catch (const Error&) {
     }
     disk.set_fault(nullptr);
-    for (const FoundRun& run : find_runs(disk, "/runs", "mnist", nullptr)) {
-      EXPECT_EQ(disk.read_file(run.directory.recipe_yaml()), "a: 1\n") << fail_at;
-      EXPECT_TRUE(disk.exists(run.directory.recipe_json())) << fail_at;
+    for (const RunDirectory& run : find_runs(disk, "/runs", "mnist", nullptr)) {
+      EXPECT_EQ(disk.read_file(run.recipe_yaml()), "a: 1\n") << fail_at;
+      EXPECT_TRUE(disk.exists(run.recipe_json())) << fail_at;
     }
   }
 }
@@ -83,6 +83,25 @@ TEST_F(Runs, NamesThatWouldLeaveTheFolderAreRefused) {
     EXPECT_THROW(create(name), Error) << name;
     EXPECT_THROW(find_runs(fs, "/runs", name, nullptr), Error) << name;
   }
+}
+
+// A recipe named "lr=0.1+aug" was accepted, and its run refused.
+TEST_F(Runs, AreNamedByTheRecipesRules) {
+  EXPECT_EQ(create("lr=0.1+aug").path(), "/runs/lr=0.1+aug/20251130T135007Z");
+  EXPECT_TRUE(find_runs(fs, "/runs", "mnist", nullptr).empty());
+}
+
+// Another process found the new run by its run.json, and took it before its creator had locked it.
+TEST_F(Runs, AreClaimedBeforeOthersFindThem) {
+  int claims = 0;
+  RunDirectory::create(fs, clock, "/runs", "mnist", "", {}, {}, [&](const RunDirectory& run) {
+    ++claims;
+    EXPECT_TRUE(fs.exists(run.path()));
+    EXPECT_FALSE(fs.exists(run.run_json()));
+    EXPECT_TRUE(found_paths().empty());
+  });
+  EXPECT_EQ(claims, 1);
+  EXPECT_EQ(found_paths().size(), 1u);
 }
 
 // The newest folder was chosen by name, so a copy that someone had called "handpicked" was resumed.
@@ -108,18 +127,6 @@ TEST_F(Runs, FoldersThatAreNoRunsArePassedOverWithANote) {
         << name;
   }
   EXPECT_TRUE(find_runs(fs, "/nowhere", "mnist", nullptr).empty());
-}
-
-TEST_F(Runs, AreCompleteWhenTheSummarySaysSo) {
-  const RunDirectory run = create();
-  const auto complete = [&] { return find_runs(fs, "/runs", "mnist", nullptr).at(0).complete; };
-  EXPECT_FALSE(complete());
-  put(run.summary(), R"({"status": "interrupted"})");
-  EXPECT_FALSE(complete());
-  put(run.summary(), R"({"status": "comp)");
-  EXPECT_FALSE(complete());
-  put(run.summary(), R"({"status": "complete"})");
-  EXPECT_TRUE(complete());
 }
 
 TEST_F(Runs, KeepTheirAttempts) {
@@ -164,6 +171,18 @@ TEST_F(RunLock, IsExclusiveAndNamesItsHolder) {
   }
   EXPECT_TRUE(lock_run(run, 0));
   EXPECT_EQ(FileSystem::real().stat(run.lock())->size, 0u);
+}
+
+TEST_F(RunLock, ThatIsTakenIsNoErrorButOneThatCanNotBeOpenedIs) {
+  const RunDirectory run(folder_);
+  std::optional<Fd> held = try_lock_run(run);
+  ASSERT_TRUE(held);
+  std::string in_use;
+  EXPECT_FALSE(try_lock_run(run, &in_use));
+  EXPECT_EQ(in_use.rfind("is in use by ", 0), 0u) << in_use;
+  held.reset();
+  EXPECT_TRUE(try_lock_run(run));
+  EXPECT_THROW(try_lock_run(RunDirectory(folder_ + "/gone")), Error);
 }
 
 TEST_F(RunLock, EndsWithTheLastProcessThatHoldsIt) {

@@ -43,22 +43,42 @@ int holder_of(int fd) {
               "the folder of runs must be writable and on a file system with flock(2); choose another with --runs");
 }
 
-}  // namespace
-
-Fd lock_run(const RunDirectory& run, double wait_seconds, Clock& clock) {
-  const std::string path = run.lock();
+Fd open_lock(const std::string& path) {
   Fd fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (!fd) throw_errno(path, "can't open the lock", errno);
-  const double deadline = clock.monotonic_seconds() + wait_seconds;
+  return fd;
+}
+
+// False while another process holds it.
+bool take(const Fd& fd, const std::string& path) {
   while (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
-    if (errno != EWOULDBLOCK) throw_errno(path, "can't lock the run", errno);
+    if (errno == EWOULDBLOCK) return false;
+    if (errno != EINTR) throw_errno(path, "can't lock the run", errno);
+  }
+  return true;
+}
+
+std::string in_use_by(const Fd& fd) {
+  const int pid = holder_of(fd.get());
+  return pid > 0 ? str("is in use by process ", pid) : "is in use by another process";
+}
+
+}  // namespace
+
+std::optional<Fd> try_lock_run(const RunDirectory& run, std::string* in_use) {
+  Fd fd = open_lock(run.lock());
+  if (take(fd, run.lock())) return fd;
+  if (in_use != nullptr) *in_use = in_use_by(fd);
+  return std::nullopt;
+}
+
+Fd lock_run(const RunDirectory& run, double wait_seconds, Clock& clock) {
+  Fd fd = open_lock(run.lock());
+  const double deadline = clock.monotonic_seconds() + wait_seconds;
+  while (!take(fd, run.lock())) {
     const double left = deadline - clock.monotonic_seconds();
     if (left <= 0) {
-      const int pid = holder_of(fd.get());
-      throw Error(ErrorKind::kEnvironment, run.path(),
-                  pid > 0 ? str("is in use by process ", pid) : std::string("is in use by another process"),
-                  "wait for it, stop it, or start a new run");
+      throw Error(ErrorKind::kEnvironment, run.path(), in_use_by(fd), "wait for it, stop it, or start a new run");
     }
     clock.sleep_seconds(std::min(kPollSeconds, left));
   }
