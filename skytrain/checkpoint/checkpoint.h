@@ -47,9 +47,13 @@ std::string checkpoint_name(uint64_t step);  // "step-00001234": 8 digits, more 
 std::string commit(FileSystem& fs, const std::string& directory, Manifest manifest, std::span<const NamedArray> arrays);
 
 struct Candidate {
+  // Why it does not count. What is only unreadable or too new may be whole: whoever resumes must not pass over it as if
+  // it were worthless.
+  enum class Trouble { kNone, kUncommitted, kMisnamed, kDamaged, kTooNew, kUnreadable };
   std::string path;
   uint64_t step = 0;
   bool valid = false;
+  Trouble trouble = Trouble::kNone;
   std::string reason;  // why not, one clause naming the file: "rank-0-of-1.safetensors is 12 bytes, manifest says 90"
 };
 

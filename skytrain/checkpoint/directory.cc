@@ -22,6 +22,20 @@ std::string without_suffix(const std::string& name) {
   return name.substr(0, name.size() - (is_temporary(name) ? sizeof(kTemporarySuffix) - 1 : 0));
 }
 
+Candidate::Trouble trouble_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kValid:
+      return Candidate::Trouble::kNone;
+    case Verdict::kDamaged:
+      return Candidate::Trouble::kDamaged;
+    case Verdict::kTooNew:
+      return Candidate::Trouble::kTooNew;
+    case Verdict::kUnreadable:
+      return Candidate::Trouble::kUnreadable;
+  }
+  return Candidate::Trouble::kDamaged;
+}
+
 Entry examine(const FileSystem& fs, const std::string& directory, const std::string& name, Depth depth) {
   Entry entry;
   Candidate& candidate = entry.candidate;
@@ -31,10 +45,12 @@ Entry examine(const FileSystem& fs, const std::string& directory, const std::str
   entry.step_known = named.has_value();
   const std::optional<FileInfo> info = fs.stat(candidate.path);
   if (is_temporary(name)) {
+    candidate.trouble = Candidate::Trouble::kUncommitted;
     candidate.reason = name + " was never committed: it is left from a save that was cut off";
     return entry;
   }
   if (!info || info->type != FileInfo::Type::kDirectory) {
+    candidate.trouble = Candidate::Trouble::kMisnamed;
     candidate.reason = name + " is not a folder";
     return entry;
   }
@@ -43,14 +59,17 @@ Entry examine(const FileSystem& fs, const std::string& directory, const std::str
     candidate.step = found.manifest->step;
     entry.step_known = true;
   }
+  candidate.trouble = Candidate::Trouble::kMisnamed;
   if (!named) {
     candidate.reason = name + " is not a checkpoint's name (step-<number>)";
   } else if (found.manifest && found.manifest->step != *named) {
     candidate.reason =
         str(name, " is named for step ", *named, ", but its manifest.json says step ", found.manifest->step);
   } else if (found.verdict != Verdict::kValid) {
+    candidate.trouble = trouble_of(found.verdict);
     candidate.reason = found.reason;
   } else {
+    candidate.trouble = Candidate::Trouble::kNone;
     candidate.valid = true;
   }
   return entry;
@@ -81,6 +100,7 @@ void deepen(const FileSystem& fs, Candidate& candidate) {
   if (!candidate.valid) return;
   const Verification found = verify(fs, candidate.path, Depth::kContent);
   candidate.valid = found.verdict == Verdict::kValid;
+  candidate.trouble = trouble_of(found.verdict);
   candidate.reason = found.reason;
 }
 

@@ -84,7 +84,7 @@ class FakeWorker {
     }
     if (scenario == "waits-for-stop") {
       hear();
-      say(proto::Interrupted{2, 16, start.run_directory + "/checkpoints/step-00000002"});
+      say(proto::Interrupted{2, 16, start.run_directory + "/checkpoints/step-00000002", Json::object()});
       return 75;
     }
     if (scenario == "ignores-stop") return wait_for_signal(), 0;

@@ -24,7 +24,8 @@ struct Geometry {
 
   static Geometry of(const at::Tensor& x, const at::Tensor& weight, int64_t padding) {
     const int64_t kernel = weight.size(2);
-    return {kernel, padding, weight.size(0), x.size(2) + 2 * padding - kernel + 1, x.size(3) + 2 * padding - kernel + 1};
+    return {kernel, padding, weight.size(0), x.size(2) + 2 * padding - kernel + 1,
+            x.size(3) + 2 * padding - kernel + 1};
   }
   int64_t samples_per_piece(const at::Tensor& x) const {
     const int64_t sample_bytes = channels * height * width * int64_t(x.element_size());
@@ -79,9 +80,9 @@ class PiecewiseConvRelu : public torch::autograd::Function<PiecewiseConvRelu> {
       at::Tensor part = masked.narrow(0, 0, count);
       at::threshold_backward_out(part, gradient.narrow(0, begin, count), result.narrow(0, begin, count), 0);
       if (!wide.is_same(masked)) part = wide.narrow(0, 0, count).copy_(part);
-      const auto [dx, dw, db] = at::_slow_conv2d_backward(part, x.narrow(0, begin, count), weight,
-                                                          {shape.kernel, shape.kernel}, /*stride=*/{1, 1},
-                                                          {padding, padding}, {needs_x, true, with_bias});
+      const auto [dx, dw, db] =
+          at::_slow_conv2d_backward(part, x.narrow(0, begin, count), weight, {shape.kernel, shape.kernel},
+                                    /*stride=*/{1, 1}, {padding, padding}, {needs_x, true, with_bias});
       if (needs_x) x_gradient.narrow(0, begin, count).copy_(dx);
       weight_gradient = weight_gradient.defined() ? weight_gradient.add_(dw) : dw;
       if (with_bias) bias_gradient = bias_gradient.defined() ? bias_gradient.add_(db) : db;

@@ -15,8 +15,8 @@
 
 namespace skytrain::model {
 
-// x [N, C, H, W], weight [O, C, k, k], bias [O] or undefined; stride 1. Result [N, O, H', W'], in the dtype of at::conv2d
-// (under autocast: bfloat16; the piecewise form computes in the inputs' dtype and rounds its result).
+// x [N, C, H, W], weight [O, C, k, k], bias [O] or undefined; stride 1. Result [N, O, H', W'], in the dtype of
+// at::conv2d (under autocast: bfloat16; the piecewise form computes in the inputs' dtype and rounds its result).
 at::Tensor conv_relu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, int64_t padding);
 
 }  // namespace skytrain::model

@@ -1,7 +1,7 @@
 #include "skytrain/model/conv_relu.h"
 
-#include <ATen/autocast_mode.h>
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/ops/allclose.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/empty.h>
@@ -31,7 +31,8 @@ TEST_P(ConvRelu, IsReluOfConvolutionForwardAndBackward) {
     at::Tensor x = random({c.samples, c.in, c.size, c.size}, c.dtype, 1, c.needs_x);
     at::Tensor weight = random({c.out, c.in, c.kernel, c.kernel}, c.dtype, 2);
     at::Tensor bias = c.bias ? random({c.out}, c.dtype, 3) : at::Tensor();
-    const at::Tensor y = fused ? conv_relu(x, weight, bias, c.padding) : at::conv2d(x, weight, bias, 1, c.padding).relu();
+    const at::Tensor y =
+        fused ? conv_relu(x, weight, bias, c.padding) : at::conv2d(x, weight, bias, 1, c.padding).relu();
     y.mul(random(y.sizes(), c.dtype, 4, false)).sum().backward();
     return Result{y.detach(), x.grad(), weight.grad(), c.bias ? bias.grad() : at::Tensor()};
   };
@@ -49,12 +50,13 @@ TEST_P(ConvRelu, IsReluOfConvolutionForwardAndBackward) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, ConvRelu,
-                         testing::Values(Case{32, 1, 32, 28, 3, 0, true, false, at::kFloat},   // piecewise, many pieces
-                                         Case{33, 1, 32, 28, 3, 0, true, true, at::kFloat},    // a short last piece
-                                         Case{5, 1, 8, 9, 3, 1, false, true, at::kDouble},     // padding, no bias
-                                         Case{2, 1, 64, 64, 1, 0, true, true, at::kDouble},    // one sample a piece
-                                         Case{1, 1, 4, 3, 3, 0, true, false, at::kDouble},     // one value a channel
-                                         Case{4, 8, 8, 12, 3, 1, true, true, at::kFloat}));    // whole: many kernel values
+                         testing::Values(Case{32, 1, 32, 28, 3, 0, true, false, at::kFloat},  // piecewise, many pieces
+                                         Case{33, 1, 32, 28, 3, 0, true, true, at::kFloat},   // a short last piece
+                                         Case{5, 1, 8, 9, 3, 1, false, true, at::kDouble},    // padding, no bias
+                                         Case{2, 1, 64, 64, 1, 0, true, true, at::kDouble},   // one sample a piece
+                                         Case{1, 1, 4, 3, 3, 0, true, false, at::kDouble},    // one value a channel
+                                         Case{4, 8, 8, 12, 3, 1, true, true,
+                                              at::kFloat}));  // whole: many kernel values
 
 TEST(ConvRelu, UnderAutocastRoundsItsResultAndKeepsFullPrecisionGradients) {
   at::Tensor x = random({16, 1, 28, 28}, at::kFloat, 1, false), weight = random({32, 1, 3, 3}, at::kFloat, 2),

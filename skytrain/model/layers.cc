@@ -23,7 +23,8 @@ at::Tensor LayerBuilder::buffer(const std::string& name, at::Tensor value) {
   return model.add_buffer(name, std::move(value));
 }
 
-// kaiming_uniform_(a = sqrt(5)) is uniform in ±sqrt(6 / ((1 + 5) fan_in)) = ±1/sqrt(fan_in); the bias has the same bound.
+// kaiming_uniform_(a = sqrt(5)) is uniform in ±sqrt(6 / ((1 + 5) fan_in)) = ±1/sqrt(fan_in); the bias has the same
+// bound.
 Linear::Linear(LayerBuilder& builder, const std::string& name, int64_t in, int64_t out)
     : weight(builder.parameter(name + ".weight", {out, in}, 1 / std::sqrt(double(in)))),
       bias(builder.parameter(name + ".bias", {out}, 1 / std::sqrt(double(in)))) {}

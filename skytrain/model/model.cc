@@ -21,7 +21,8 @@ at::Tensor Model::add_buffer(const std::string& name, at::Tensor value) {
 
 std::unique_ptr<Model> build_model(const recipe::ModelSpec& spec, const InputShape& input, at::Generator generator,
                                    at::ScalarType dtype) {
-  using Builder = std::unique_ptr<Model> (*)(const recipe::ModelSpec&, const InputShape&, at::Generator, at::ScalarType);
+  using Builder =
+      std::unique_ptr<Model> (*)(const recipe::ModelSpec&, const InputShape&, at::Generator, at::ScalarType);
   static constexpr std::pair<const char*, Builder> kZoo[] = {
       {"simplecnn", build_simplecnn},
       {"mlp", build_mlp},
@@ -32,8 +33,8 @@ std::unique_ptr<Model> build_model(const recipe::ModelSpec& spec, const InputSha
     if (spec.name == name) return builder(spec, input, std::move(generator), dtype);
     known.emplace_back(name);
   }
-  throw Error(ErrorKind::kRecipe, "model.name", str("unknown model \"", spec.name, "\"", did_you_mean(spec.name, known)),
-              "known: " + join(known, ", "));
+  throw Error(ErrorKind::kRecipe, "model.name",
+              str("unknown model \"", spec.name, "\"", did_you_mean(spec.name, known)), "known: " + join(known, ", "));
 }
 
 void share_parameters(const Model& original, Model& replica) {

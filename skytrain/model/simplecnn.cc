@@ -28,8 +28,9 @@ class SimpleCnn final : public Model {
 std::unique_ptr<Model> build_simplecnn(const recipe::ModelSpec& spec, const InputShape& input, at::Generator generator,
                                        at::ScalarType dtype) {
   if (input.height < kKernel || input.width < kKernel)
-    throw Error(ErrorKind::kRecipe, "model.name",
-                str("simplecnn needs pictures of at least 3 x 3 pixels, the data has ", input.height, " x ", input.width));
+    throw Error(
+        ErrorKind::kRecipe, "model.name",
+        str("simplecnn needs pictures of at least 3 x 3 pixels, the data has ", input.height, " x ", input.width));
   return std::make_unique<SimpleCnn>(spec, input, std::move(generator), dtype);
 }
 

@@ -77,6 +77,11 @@ bool Channel::send(const Json& message) {
   return true;
 }
 
+bool Channel::writable() const {
+  pollfd poll_fd{fd_.get(), POLLOUT, 0};
+  return ::poll(&poll_fd, 1, 0) == 1 && (poll_fd.revents & POLLOUT) != 0;
+}
+
 std::optional<Json> Channel::next_buffered_frame() {
   const size_t available = buffer_.size() - consumed_;
   if (available < kHeaderBytes) return std::nullopt;

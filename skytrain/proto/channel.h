@@ -26,6 +26,9 @@ class Channel {
   // False when the peer has gone (EPIPE, ECONNRESET); never raises SIGPIPE. Waits while the peer is slow to read.
   // Bytes that are not UTF-8 are replaced. Throws Error(kInternal) when the message is longer than a frame may be.
   bool send(const Json& message);
+  // Whether a small message would be taken at once: a peer that is stopped must not hold up whoever only tells how far
+  // it is.
+  bool writable() const;
   // Waits up to `seconds` (forever when negative) for a whole frame. nullopt: time-out, or the peer has gone
   // (closed()). Frames that the peer sent before it went are still delivered. One read may bring several frames, so a
   // caller that polls fd() must call receive(0) until it gives nothing. Throws Error(kInternal) on a frame that is too

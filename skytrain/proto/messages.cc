@@ -81,6 +81,7 @@ void visit(Visitor& v, Interrupted& m) {
   v("step", m.step);
   v("samples", m.samples);
   v("checkpoint", m.checkpoint);
+  v("summary", m.summary);
 }
 
 template <class Visitor>

@@ -79,7 +79,8 @@ struct EvaluationDone {
 
 struct Interrupted {  // saved; exit 75
   uint64_t step = 0, samples = 0;
-  std::string checkpoint;
+  std::string checkpoint;  // "": stopped before the first step, there was nothing to save
+  Json summary;            // as Finished's
 };
 
 struct Finished {

@@ -17,7 +17,7 @@ std::vector<Message> one_of_each() {
       Note{"warning", "one file skipped"},
       CheckpointDone{938, "/runs/a/checkpoints/step-00000938", 0.02},
       EvaluationDone{938, 10000, 0.081, 0.9731, 0.4},
-      Interrupted{12, 768, "/runs/a/checkpoints/step-00000012"},
+      Interrupted{12, 768, "/runs/a/checkpoints/step-00000012", Json{{"steps", 12}}},
       Finished{{{"status", "complete"}}},
       Failed{ErrorKind::kDiverged, "step 7", "the loss is nan", "lower train.optimizer.lr"},
       Stop{},

@@ -49,7 +49,7 @@ bool may_be_torn(const Line& line) {
 }
 
 // How many bytes from the start of the file are lines with step <= resume_step.
-uint64_t bytes_to_keep(std::string_view text, const std::string& path, uint64_t resume_step) {
+uint64_t bytes_to_keep(std::string_view text, const std::string& path, uint64_t resume_step, bool redo_evaluation) {
   std::optional<size_t> cut;
   uint64_t last_step = 0;
   for_each_line(text, [&](const Line& line) {
@@ -60,20 +60,21 @@ uint64_t bytes_to_keep(std::string_view text, const std::string& path, uint64_t 
     std::string problem;
     const auto parsed = parse_metrics_line(line.text, &problem);
     if (!parsed) throw_bad_line(path, line.number, problem);
-    if (parsed->step < last_step || (cut && parsed->step <= resume_step)) {
+    const bool redone = redo_evaluation && parsed->is_eval && parsed->step == resume_step;
+    if (parsed->step < last_step || (cut && parsed->step <= resume_step && !redone)) {
       throw_bad_line(path, line.number, str("has step ", parsed->step, " after a line of a later step"));
     }
     last_step = parsed->step;
-    if (!cut && parsed->step > resume_step) cut = line.begin;
+    if (!cut && (parsed->step > resume_step || redone)) cut = line.begin;
   });
   return cut.value_or(text.size());
 }
 
 // The size to which the file was cut; 0 when there is none.
-uint64_t drop_beyond(FileSystem& fs, const std::string& path, uint64_t resume_step) {
+uint64_t drop_beyond(FileSystem& fs, const std::string& path, uint64_t resume_step, bool redo_evaluation) {
   if (!fs.exists(path)) return 0;
   const std::string text = fs.read_file(path);
-  const uint64_t keep = bytes_to_keep(text, path, resume_step);
+  const uint64_t keep = bytes_to_keep(text, path, resume_step, redo_evaluation);
   if (keep < text.size()) fs.truncate(path, keep);
   return keep;
 }
@@ -81,16 +82,17 @@ uint64_t drop_beyond(FileSystem& fs, const std::string& path, uint64_t resume_st
 }  // namespace
 
 struct MetricsWriter::Impl {
-  Impl(FileSystem& fs, const std::string& path, uint64_t resume_step, Clock& the_clock)
-      : clock(the_clock), log(fs, path, drop_beyond(fs, path, resume_step)) {}
+  Impl(FileSystem& fs, const std::string& path, uint64_t resume_step, bool redo_evaluation, Clock& the_clock)
+      : clock(the_clock), log(fs, path, drop_beyond(fs, path, resume_step, redo_evaluation)) {}
 
   Clock& clock;
   AppendLog log;
   double next_flush = -std::numeric_limits<double>::infinity();  // the first line shows at once
 };
 
-MetricsWriter::MetricsWriter(FileSystem& fs, const std::string& path, uint64_t resume_step, Clock& clock)
-    : impl_(std::make_unique<Impl>(fs, path, resume_step, clock)) {}
+MetricsWriter::MetricsWriter(FileSystem& fs, const std::string& path, uint64_t resume_step, Clock& clock,
+                             bool redo_evaluation)
+    : impl_(std::make_unique<Impl>(fs, path, resume_step, redo_evaluation, clock)) {}
 
 MetricsWriter::~MetricsWriter() = default;
 

@@ -28,8 +28,10 @@ class MetricsWriter {
   // Drops a torn last line, and every line whose step is > resume_step, then appends. Steps never go down in the file,
   // so what is dropped is its end, and one truncation drops it: a crash leaves a prefix of the old file, which the next
   // resume treats in the same way. A file that holds anything else than such lines is not touched: Error(kData) with
-  // the line's number.
-  MetricsWriter(FileSystem& fs, const std::string& path, uint64_t resume_step, Clock& clock = Clock::real());
+  // the line's number. redo_evaluation: the evaluation of resume_step will be done again, so a line of it is dropped
+  // too.
+  MetricsWriter(FileSystem& fs, const std::string& path, uint64_t resume_step, Clock& clock = Clock::real(),
+                bool redo_evaluation = false);
   ~MetricsWriter();  // writes what is buffered
 
   // Buffered; handed to the file at most once a second, by the time of the calls. A few microseconds. Not thread-safe.

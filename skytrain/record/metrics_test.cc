@@ -49,7 +49,7 @@ class Metrics : public testing::Test {
   Metrics() { fs.make_directories("/runs/m"); }
 
   void put(const std::string& text) { fs.open_write(kPath, FileSystem::Mode::kTruncate)->append(text); }
-  void resume(uint64_t step) { MetricsWriter(fs, kPath, step, clock); }
+  void resume(uint64_t step, bool redo_evaluation = false) { MetricsWriter(fs, kPath, step, clock, redo_evaluation); }
   ErrorKind resume_error(uint64_t step, std::string* message) {
     try {
       resume(step);
@@ -111,6 +111,17 @@ TEST_F(Metrics, MissingAndEmptyFilesHoldNoLines) {
   EXPECT_TRUE(read_metrics(fs, kPath).empty());
   resume(7);
   EXPECT_EQ(fs.read_file(kPath), "");
+}
+
+// A run was stopped in an evaluation, resumed, killed after it, and resumed again: the evaluation was recorded twice.
+TEST_F(Metrics, AnEvaluationThatWillBeRedoneIsDropped) {
+  const std::string kept = train_line(3).dump() + "\n" + train_line(4).dump() + "\n";
+  put(kept + eval_line(4).dump() + "\n" + train_line(5).dump() + "\n");
+  resume(4, /*redo_evaluation=*/true);
+  EXPECT_EQ(fs.read_file(kPath), kept);
+  put(kept + eval_line(4).dump() + "\n" + eval_line(4).dump() + "\n");
+  resume(4, /*redo_evaluation=*/true);
+  EXPECT_EQ(fs.read_file(kPath), kept);
 }
 
 // A worker was killed in the middle of a write: the next one glued its first line to the torn end of the last.

@@ -1,10 +1,8 @@
 #include "skytrain/train/auto_decisions.h"
 
-#include <sched.h>
-
 #include <algorithm>
-#include <fstream>
 
+#include "skytrain/base/machine.h"
 #include "skytrain/base/text.h"
 
 namespace skytrain::train {
@@ -17,19 +15,7 @@ constexpr double kMostMemoryForGradients = 0.25;
 
 }  // namespace
 
-Machine this_machine() {
-  Machine machine;
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof set, &set) == 0) machine.cores = std::max(1, CPU_COUNT(&set));
-  std::ifstream meminfo("/proc/meminfo");
-  for (std::string key, unit; meminfo >> key;) {
-    uint64_t value = 0;
-    if (!(meminfo >> value)) break;
-    std::getline(meminfo, unit);
-    if (key == "MemAvailable:") machine.memory_bytes = value * 1024;
-  }
-  return machine;
-}
+Machine this_machine() { return {available_cores(), available_memory_bytes()}; }
 
 std::vector<std::pair<std::string, std::string>> decide(recipe::Recipe& recipe, int64_t parameters,
                                                         const Machine& machine) {

@@ -14,8 +14,8 @@
 namespace skytrain::train {
 
 struct Machine {
-  int cores = 1;               // that this process may use
-  uint64_t memory_bytes = 0;   // available; 0: unknown
+  int cores = 1;              // that this process may use
+  uint64_t memory_bytes = 0;  // available; 0: unknown
 };
 Machine this_machine();
 

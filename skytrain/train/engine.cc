@@ -11,17 +11,19 @@
 #include <chrono>
 #include <cmath>
 #include <exception>
+#include <future>
+#include <system_error>
 #include <thread>
 
+#include "skytrain/base/error.h"
+#include "skytrain/base/text.h"
 #include "skytrain/train/reduce.h"
 #include "skytrain/train/spin_barrier.h"
 
 namespace skytrain::train {
 namespace {
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // Moves the time since the last call to `into`.
 class Lap {
@@ -50,17 +52,17 @@ TimeSplit& TimeSplit::operator+=(const TimeSplit& more) {
 struct Engine::Replica {
   int index = 0;
   std::unique_ptr<model::Model> model;
-  std::vector<at::Tensor> buffer_sums;    // float buffers: sums over this replica's slots of the step
+  std::vector<at::Tensor> buffer_sums;  // float buffers: sums over this replica's slots of the step
   uint64_t buffer_slots = 0;
-  at::Tensor images, labels;              // reused when the slot's size does not change
+  at::Tensor images, labels;  // reused when the slot's size does not change
   // Results of the current step.
   double loss_sum = 0, squares = 0;
   uint64_t samples = 0;
-  bool finite = true;                     // its own loss; written before the first barrier of a step only
-  bool finite_sums = true;                // its part of the sums; written between the first barrier and the second
+  bool finite = true;       // its own loss; written before the first barrier of a step only
+  bool finite_sums = true;  // its part of the sums; written between the first barrier and the second
   std::exception_ptr failure;
   TimeSplit time;
-  std::thread thread;                     // none for replica 0
+  std::thread thread;  // none for replica 0
 };
 
 // What all replicas work on together.
@@ -93,7 +95,26 @@ Engine::Engine(const recipe::ModelSpec& model, const recipe::OptimizerSpec& opti
     job_->start_buffers.push_back(buffer.tensor.clone());
   parts_ = cut_parameters(replicas_[0]->model->parameters(), options_.replicas);
   optimizer_ = build_optimizer(optimizer, replicas_[0]->model->parameters(), parts_);
-  for (int i = 1; i < options_.replicas; ++i) replicas_[i]->thread = std::thread([this, i] { replica_main(i); });
+  start_threads();
+}
+
+// Threads wait at a gate of their own, not at the barrier, until all of them are there: a machine may refuse some.
+void Engine::start_threads() {
+  std::promise<bool> gate;
+  const std::shared_future<bool> all_there = gate.get_future().share();
+  try {
+    for (int i = 1; i < options_.replicas; ++i)
+      replicas_[i]->thread = std::thread([this, i, all_there] {
+        if (all_there.get()) replica_main(i);
+      });
+  } catch (const std::system_error& error) {
+    gate.set_value(false);
+    for (const auto& replica : replicas_)
+      if (replica->thread.joinable()) replica->thread.join();
+    throw Error(ErrorKind::kEnvironment, "devices", str("cannot start ", options_.replicas, " threads: ", error.what()),
+                "ask for fewer devices, or raise the limit of processes");
+  }
+  gate.set_value(true);
 }
 
 Engine::~Engine() {
@@ -135,8 +156,14 @@ void Engine::for_each_replica(const std::function<void(int)>& work) {
     replicas_[0]->failure = std::current_exception();
   }
   job_->barrier.arrive_and_wait();
+  rethrow_failure();
+}
+
+void Engine::rethrow_failure() {
+  std::exception_ptr first;
   for (const auto& replica : replicas_)
-    if (std::exception_ptr failure = std::exchange(replica->failure, nullptr)) std::rethrow_exception(failure);
+    if (std::exception_ptr failure = std::exchange(replica->failure, nullptr); failure && !first) first = failure;
+  if (first) std::rethrow_exception(first);
 }
 
 StepResult Engine::step(const data::Slots& slots, uint64_t step, double lr, const FillSlot& fill) {
@@ -151,15 +178,13 @@ StepResult Engine::step(const data::Slots& slots, uint64_t step, double lr, cons
 
   StepResult result;
   double squares = 0;
-  std::exception_ptr failure;
   for (const auto& replica : replicas_) {
     result.loss_sum += replica->loss_sum;
     result.samples += replica->samples;
     result.finite = result.finite && replica->finite && replica->finite_sums;
     squares += replica->squares;
-    if (std::exception_ptr mine = std::exchange(replica->failure, nullptr); mine && !failure) failure = mine;
   }
-  if (failure) std::rethrow_exception(failure);
+  rethrow_failure();
   result.gradient_norm = std::sqrt(squares);
   result.time = replicas_[0]->time;
   result.time.other += now() - begin - result.time.total();
@@ -171,25 +196,33 @@ void Engine::run_step(Replica& replica) {
   replica.samples = 0;
   replica.finite = replica.finite_sums = true;
   replica.time = {};
-  try {
-    compute_gradients(replica, replica.loss_sum, replica.samples, replica.time);
-  } catch (...) {
-    replica.failure = std::current_exception();
-    replica.finite = false;
-  }
+  // A phase that throws leaves its error in the replica and a flag that stops the others at the next barrier: every
+  // replica passes all barriers of a step, whatever happens.
+  const auto guarded = [&replica](bool& ok, const auto& phase) {
+    try {
+      phase();
+    } catch (...) {
+      replica.failure = std::current_exception();
+      ok = false;
+    }
+  };
+  guarded(replica.finite, [&] { compute_gradients(replica, replica.loss_sum, replica.samples, replica.time); });
   Lap lap;
   job_->barrier.arrive_and_wait();  // all gradients are there
   lap.to(replica.time.other);
-  bool healthy = true;              // of everybody's gradients; the same on all replicas
+  bool healthy = true;  // of everybody's gradients; the same on all replicas
   for (const auto& other : replicas_) healthy = healthy && other->finite;
-  if (healthy) reduce_part(replica);
+  if (healthy) guarded(replica.finite_sums, [&] { reduce_part(replica); });
   lap.to(replica.time.optimizer);
   job_->barrier.arrive_and_wait();  // all sums are there, and whether they are finite
   lap.to(replica.time.other);
   for (const auto& other : replicas_) healthy = healthy && other->finite_sums;
+  bool stepped = true;
   if (healthy) {
-    step_part(replica);
-    if (replica.index == 0) merge_buffers();
+    guarded(stepped, [&] {
+      step_part(replica);
+      if (replica.index == 0) merge_buffers();
+    });
   }
   lap.to(replica.time.optimizer);
   job_->barrier.arrive_and_wait();  // all parameters are new
@@ -246,7 +279,8 @@ void Engine::reduce_part(Replica& replica) {
     for (const ParameterSlice& slice : parts_[replica.index]) {
       T* out = parameters[slice.parameter].tensor.grad().mutable_data_ptr<T>() + slice.begin;
       for (size_t i = 1; i < replicas_.size(); ++i)
-        more[i - 1] = replicas_[i]->model->parameters()[slice.parameter].tensor.grad().const_data_ptr<T>() + slice.begin;
+        more[i - 1] =
+            replicas_[i]->model->parameters()[slice.parameter].tensor.grad().const_data_ptr<T>() + slice.begin;
       const int64_t size = slice.end - slice.begin;
       if (!add_and_check(out, std::span<const T* const>(more), size)) replica.finite_sums = false;
       if (options_.clip_norm) replica.squares += sum_of_squares(out, size);

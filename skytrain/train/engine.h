@@ -7,9 +7,9 @@
 // its part of everyone's gradients, and steps its part of the parameters. So there is no all-reduce, no copy of
 // parameters, and the optimizer's work is divided too.
 //
-// What a step does to parameters, buffers and optimizer state is a pure function of the state before it, its samples and
-// the number of replicas: gradients are summed in the order of replicas, and a slot starts from the buffers of the step's
-// start, whoever computes it.
+// What a step does to parameters, buffers and optimizer state is a pure function of the state before it, its samples
+// and the number of replicas: gradients are summed in the order of replicas, and a slot starts from the buffers of the
+// step's start, whoever computes it.
 
 #pragma once
 #include <ATen/core/Tensor.h>
@@ -35,25 +35,25 @@ struct TimeSplit {
 };
 
 struct StepResult {
-  double loss_sum = 0;       // over the step's samples
+  double loss_sum = 0;  // over the step's samples
   uint64_t samples = 0;
   bool finite = true;        // false: loss or a gradient is NaN or infinite, and nothing was changed
   double gradient_norm = 0;  // before clipping; 0 when clipping is off
   TimeSplit time;
 };
 
-// Fills images [n, C, H, W] and labels [n] (int64) with the slot's n = slot.count samples. Called by replica threads, at
-// the same time for different slots.
+// Fills images [n, C, H, W] and labels [n] (int64) with the slot's n = slot.count samples. Called by replica threads,
+// at the same time for different slots.
 using FillSlot = std::function<void(const data::Slot& slot, const at::Tensor& images, const at::Tensor& labels)>;
 
 class Engine {
  public:
   struct Options {
     int replicas = 1;
-    int threads_per_replica = 1;          // of LibTorch's own loops inside an operator
+    int threads_per_replica = 1;  // of LibTorch's own loops inside an operator
     Precision precision = Precision::kFp32;
-    std::optional<double> clip_norm;      // of the global gradient norm, as torch.nn.utils.clip_grad_norm_
-    at::ScalarType dtype = at::kFloat;    // of parameters and images; float64 for parity checks
+    std::optional<double> clip_norm;    // of the global gradient norm, as torch.nn.utils.clip_grad_norm_
+    at::ScalarType dtype = at::kFloat;  // of parameters and images; float64 for parity checks
     model::InputShape input;
   };
   // The initial weights are drawn from `seed`. Throws what build_model throws.
@@ -63,7 +63,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   // Runs optimizer step `step` (0-based over the run) of `slots` with learning rate `lr`. An exception of a replica is
-  // rethrown here, nothing was changed then. One caller.
+  // rethrown here; nothing was changed then, unless the optimizer itself threw: then the state is torn and the run must
+  // end. One caller.
   StepResult step(const data::Slots& slots, uint64_t step, double lr, const FillSlot& fill);
 
   // Runs `work(replica)` on every replica's thread at once and returns when all are done; the first exception is
@@ -84,7 +85,9 @@ class Engine {
  private:
   struct Replica;
   struct Job;
+  void start_threads();
   void replica_main(int index);
+  void rethrow_failure();
   void run_step(Replica& replica);
   void compute_gradients(Replica& replica, double& loss_sum, uint64_t& samples, TimeSplit& time);
   void reduce_part(Replica& replica);

@@ -44,8 +44,10 @@ void fill(const data::Slot& slot, const at::Tensor& images, const at::Tensor& la
     const double position = double(slot.epoch * 1000 + slot.begin + i);
     for (int64_t k = 0; k < size; ++k) {
       const double value = std::sin(position * 0.7 + double(k) * (1 + std::fmod(position, 5)) * 0.1);
-      if (images.scalar_type() == at::kDouble) images.mutable_data_ptr<double>()[i * size + k] = value;
-      else images.mutable_data_ptr<float>()[i * size + k] = float(value);
+      if (images.scalar_type() == at::kDouble)
+        images.mutable_data_ptr<double>()[i * size + k] = value;
+      else
+        images.mutable_data_ptr<float>()[i * size + k] = float(value);
     }
     labels.mutable_data_ptr<int64_t>()[i] = int64_t(position) % 5;
   }
@@ -99,12 +101,14 @@ TEST_P(EveryModel, ARunCutAnywhereAndContinuedHasTheSameBits) {
     for (size_t i = 0; i < state.size(); ++i) state[i].tensor.copy_(half.state[i]);
     second.state_restored();
     const Trace rest = train_steps(second, slots, cut, 9);
-    for (size_t i = 0; i < state.size(); ++i) EXPECT_TRUE(at::equal(rest.state[i], reference.state[i])) << state[i].name;
+    for (size_t i = 0; i < state.size(); ++i)
+      EXPECT_TRUE(at::equal(rest.state[i], reference.state[i])) << state[i].name;
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Zoo, EveryModel,
-                         testing::Combine(testing::Values("simplecnn", "mlp", "convnet"), testing::Values("sgd", "adam")));
+                         testing::Combine(testing::Values("simplecnn", "mlp", "convnet"),
+                                          testing::Values("sgd", "adam")));
 
 TEST(Engine, AStepWithoutFiniteLossOrGradientsChangesNothing) {
   for (const double poison : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {

@@ -20,14 +20,14 @@ namespace skytrain::train {
 struct Mistake {
   uint64_t index = 0;
   int64_t label = 0, predicted = 0;
-  double probability = 0;            // that the model gave to `predicted`
+  double probability = 0;  // that the model gave to `predicted`
 };
 
 struct EvaluationDetails {
-  Evaluation result;                 // step and seconds are the caller's to fill
-  std::vector<int64_t> confusion;    // [label * classes + predicted]; empty beyond kMaxConfusionClasses
+  Evaluation result;               // step and seconds are the caller's to fill
+  std::vector<int64_t> confusion;  // [label * classes + predicted]; empty beyond kMaxConfusionClasses
   int64_t classes = 0;
-  std::vector<Mistake> mistakes;     // at most kMaxMistakes, most confident first
+  std::vector<Mistake> mistakes;  // at most kMaxMistakes, most confident first
 };
 
 inline constexpr int64_t kMaxConfusionClasses = 200;

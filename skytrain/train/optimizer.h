@@ -3,8 +3,8 @@
 // SGD and Adam on LibTorch's fused kernels (at::_fused_sgd_, at::_fused_adam_), whose arithmetic is that of
 // torch.optim.SGD and torch.optim.Adam with fused=True.
 //
-// An optimizer can step a part of the parameters: the flat range [begin, end) of all parameters laid end to end. That is
-// how replicas share one step: each updates its own part of the same memory.
+// An optimizer can step a part of the parameters: the flat range [begin, end) of all parameters laid end to end. That
+// is how replicas share one step: each updates its own part of the same memory.
 
 #pragma once
 #include <ATen/core/Tensor.h>

@@ -3,9 +3,9 @@
 namespace skytrain::train {
 
 RunLog::RunLog(FileSystem& fs, Clock& clock, const std::string& run_directory, uint64_t resume_step,
-               uint64_t samples_per_epoch)
+               uint64_t samples_per_epoch, bool redo_evaluation)
     : clock_(clock),
-      metrics_(fs, run_directory + "/metrics.jsonl", resume_step),
+      metrics_(fs, run_directory + "/metrics.jsonl", resume_step, clock, redo_evaluation),
       events_(fs, clock, run_directory, resume_step),
       samples_per_epoch_(samples_per_epoch) {}
 

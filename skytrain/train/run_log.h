@@ -16,8 +16,9 @@ namespace skytrain::train {
 
 class RunLog {
  public:
-  // Drops records beyond resume_step.
-  RunLog(FileSystem& fs, Clock& clock, const std::string& run_directory, uint64_t resume_step, uint64_t samples_per_epoch);
+  // Drops records beyond resume_step; with redo_evaluation also evaluations of that step, which will be done again.
+  RunLog(FileSystem& fs, Clock& clock, const std::string& run_directory, uint64_t resume_step,
+         uint64_t samples_per_epoch, bool redo_evaluation);
 
   // Writes the line of the steps since the last one (state.log_*) and resets them; sets state.last_loss. samples:
   // consumed.

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "skytrain/base/error.h"
+#include "skytrain/base/text.h"
+
 namespace skytrain::train {
 namespace {
 
@@ -26,6 +29,9 @@ RunPlan::RunPlan(const recipe::Recipe& recipe, uint64_t train_samples)
   total_steps_ = length.unit == Unit::kSteps
                      ? uint64_t(std::llround(length.value))
                      : steps_for(recipe::to_samples(length, batch, train_samples, 0), slots_, train_samples, batch);
+  if (total_steps_ == 0)
+    throw Error(ErrorKind::kRecipe, "train.epochs",
+                str(shortest_double(length.value), " epochs of ", train_samples, " samples is less than one sample"));
 }
 
 bool RunPlan::due(const recipe::Duration& every, uint64_t step) const {

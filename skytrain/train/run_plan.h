@@ -23,7 +23,7 @@ class RunPlan {
 
   // True when step `step` (1-based: the number of committed steps) completes a multiple of `every` (not of seconds).
   bool due(const recipe::Duration& every, uint64_t step) const;
-  bool evaluation_due(uint64_t step) const;   // at its cadence, and after the last step
+  bool evaluation_due(uint64_t step) const;  // at its cadence, and after the last step
   bool checkpoint_due(uint64_t step, double seconds_since_last) const;
   // Steps between metrics lines when the user named no number: a hundredth of an epoch, 1 to 50.
   uint64_t default_log_every() const;

@@ -17,7 +17,7 @@ struct Evaluation {
 };
 
 struct RunState {
-  uint64_t step = 0;                 // committed optimizer steps
+  uint64_t step = 0;  // committed optimizer steps
   // Since the last metrics line, so that a resumed run writes the same line that the uninterrupted one would.
   double log_loss_sum = 0;
   uint64_t log_samples = 0;
@@ -25,9 +25,9 @@ struct RunState {
   // Over the whole run, all attempts.
   TimeSplit time;
   double evaluation_seconds = 0, checkpoint_seconds = 0;
-  double last_loss = 0;              // of the last metrics line
-  bool evaluation_pending = false;   // interrupted before or during the evaluation that was due at this step
-  bool evaluated = false;            // `evaluation` holds one
+  double last_loss = 0;             // of the last metrics line
+  bool evaluation_pending = false;  // interrupted before or during the evaluation that was due at this step
+  bool evaluated = false;           // `evaluation` holds one
   Evaluation evaluation;
 
   Json to_json() const;
@@ -35,7 +35,7 @@ struct RunState {
   static RunState from_json(const Json& json, uint64_t step, const std::string& where);
 };
 
-OrderedJson to_json(const TimeSplit& time);          // data_s, forward_s, …
-OrderedJson to_json(const Evaluation& evaluation);   // loss, top1, samples, seconds
+OrderedJson to_json(const TimeSplit& time);         // data_s, forward_s, …
+OrderedJson to_json(const Evaluation& evaluation);  // loss, top1, samples, seconds
 
 }  // namespace skytrain::train

@@ -10,7 +10,8 @@ namespace skytrain::train {
 SavedState::SavedState(FileSystem& fs, Clock& clock, std::string directory, std::string recipe_fingerprint)
     : fs_(fs), clock_(clock), directory_(std::move(directory)), recipe_fingerprint_(std::move(recipe_fingerprint)) {}
 
-std::string SavedState::save(const Engine& engine, const RunState& state, uint64_t samples, int64_t keep) {
+std::string SavedState::save(const Engine& engine, const RunState& state, uint64_t samples, int64_t keep,
+                             std::vector<std::string>* notes) {
   const std::vector<tensor::NamedTensor> tensors = engine.state();
   std::vector<checkpoint::NamedArray> arrays;
   for (const tensor::NamedTensor& item : tensors) arrays.push_back(tensor::as_array(item.name, item.tensor));
@@ -18,12 +19,17 @@ std::string SavedState::save(const Engine& engine, const RunState& state, uint64
   manifest.step = state.step;
   manifest.samples = samples;
   manifest.created_unix_seconds = clock_.unix_seconds();
-  manifest.state = {{"run", state.to_json()},
-                    {"recipe_fingerprint", recipe_fingerprint_},
-                    {"data_fingerprint", data_fingerprint_}};
+  manifest.state = {
+      {"run", state.to_json()}, {"recipe_fingerprint", recipe_fingerprint_}, {"data_fingerprint", data_fingerprint_}};
   newest_path_ = checkpoint::commit(fs_, directory_, manifest, arrays);
   newest_step_ = state.step;
-  if (keep > 0) checkpoint::prune(fs_, directory_, keep);
+  if (keep > 0) {
+    try {
+      checkpoint::prune(fs_, directory_, keep);
+    } catch (const Error& error) {
+      notes->push_back("old checkpoints could not be removed: " + error.message());
+    }
+  }
   return newest_path_;
 }
 
@@ -33,13 +39,26 @@ std::optional<RunState> SavedState::restore(Engine& engine, std::vector<std::str
   const std::optional<checkpoint::Candidate> found = checkpoint::find_newest_valid(fs_, directory_, &skipped);
   for (const checkpoint::Candidate& candidate : skipped)
     notes->push_back(str("passed over ", candidate.path, ": ", candidate.reason));
-  if (!found) return std::nullopt;
+  using Trouble = checkpoint::Candidate::Trouble;
+  for (const checkpoint::Candidate& candidate : skipped) {
+    if (candidate.trouble == Trouble::kTooNew || candidate.trouble == Trouble::kUnreadable)
+      throw Error(candidate.trouble == Trouble::kTooNew ? ErrorKind::kData : ErrorKind::kEnvironment, candidate.path,
+                  candidate.reason, "make it readable for this program, or move it away to go on from an older one");
+  }
+  if (!found) {
+    for (const checkpoint::Candidate& candidate : skipped) {
+      if (candidate.trouble == Trouble::kDamaged)
+        throw Error(ErrorKind::kData, directory_, "none of the checkpoints is valid; the newest: " + candidate.reason,
+                    "train again from the beginning with --resume never");
+    }
+    return std::nullopt;
+  }
 
   const checkpoint::Manifest manifest = checkpoint::read_manifest(fs_, found->path);
   const std::string where = found->path + "/manifest.json";
   if (!manifest.state.is_object() || !manifest.state.contains("run"))
     throw Error(ErrorKind::kData, where, "has no state of a training run");
-  if (const std::string saved = manifest.state.value("data_fingerprint", ""); saved != data_fingerprint_)
+  if (!manifest.state.contains("data_fingerprint") || manifest.state["data_fingerprint"] != data_fingerprint_)
     throw Error(ErrorKind::kData, found->path, "was trained on other data than data.train holds now",
                 "put the data back, or start again with --resume never");
   if (manifest.files.size() != 1) throw Error(ErrorKind::kData, where, "lists more than one file of replicated state");
@@ -59,9 +78,11 @@ std::optional<RunState> SavedState::restore(Engine& engine, std::vector<std::str
 
 bool SavedState::finite(const Engine& engine) {
   for (const tensor::NamedTensor& item : engine.state()) {
-    if (item.tensor.scalar_type() == at::kFloat && !all_finite(item.tensor.const_data_ptr<float>(), item.tensor.numel()))
+    if (item.tensor.scalar_type() == at::kFloat &&
+        !all_finite(item.tensor.const_data_ptr<float>(), item.tensor.numel()))
       return false;
-    if (item.tensor.scalar_type() == at::kDouble && !all_finite(item.tensor.const_data_ptr<double>(), item.tensor.numel()))
+    if (item.tensor.scalar_type() == at::kDouble &&
+        !all_finite(item.tensor.const_data_ptr<double>(), item.tensor.numel()))
       return false;
   }
   return true;

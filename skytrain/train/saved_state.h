@@ -22,12 +22,15 @@ class SavedState {
   // Of the training data: a checkpoint of another data set is refused on restore.
   void set_data_fingerprint(std::string fingerprint) { data_fingerprint_ = std::move(fingerprint); }
 
-  // Commits a checkpoint and removes those beyond the `keep` newest (0: removes none). Returns its path.
-  std::string save(const Engine& engine, const RunState& state, uint64_t samples, int64_t keep);
+  // Commits a checkpoint and removes those beyond the `keep` newest (0: removes none). Returns its path. Old ones that
+  // can't be removed are no reason to end a run: a line about them goes to `notes`.
+  std::string save(const Engine& engine, const RunState& state, uint64_t samples, int64_t keep,
+                   std::vector<std::string>* notes);
 
-  // Loads the newest valid checkpoint into `engine`; nullopt when there is none at all. notes: lines about newer ones that
-  // were passed over. Throws Error(kData) when there are checkpoints but none is valid, or when the newest valid one is of
-  // another data set or model.
+  // Loads the newest valid checkpoint into `engine`; nullopt when there is none at all. notes: lines about newer ones
+  // that were passed over because they are damaged. Throws Error(kData) when all are damaged, when a newer one is of a
+  // later format, or when the newest valid one is of another data set or model; Error(kEnvironment) when a newer one
+  // can't be read: going on from an older state would throw work away.
   std::optional<RunState> restore(Engine& engine, std::vector<std::string>* notes);
 
   uint64_t newest_step() const { return newest_step_; }

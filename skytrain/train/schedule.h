@@ -1,6 +1,7 @@
 // skytrain/train/schedule.h
 //
-// The learning rate as a pure function of samples consumed, so that a resumed or resized run continues on the same curve.
+// The learning rate as a pure function of samples consumed, so that a resumed or resized run continues on the same
+// curve.
 
 #pragma once
 #include <cstdint>

@@ -39,9 +39,12 @@ TEST(Schedule, CosineFallsFromTheFullRateToTheLowest) {
 // Users set a warm-up as long as their run, or longer, and got a division by zero or a rate of 0 for the first step.
 TEST(Schedule, AnyWarmupGivesAFinitePositiveRateWithinBounds) {
   for (const char* name : {"constant", "cosine"})
-    for (const Duration& warmup : {Duration{0, Duration::Unit::kSteps}, {1, Duration::Unit::kSteps},
-                                   {10, Duration::Unit::kSteps}, {25, Duration::Unit::kSteps},
-                                   {100, Duration::Unit::kPercent}, {3, Duration::Unit::kSamples},
+    for (const Duration& warmup : {Duration{0, Duration::Unit::kSteps},
+                                   {1, Duration::Unit::kSteps},
+                                   {10, Duration::Unit::kSteps},
+                                   {25, Duration::Unit::kSteps},
+                                   {100, Duration::Unit::kPercent},
+                                   {3, Duration::Unit::kSamples},
                                    {2, Duration::Unit::kEpochs}}) {
       const Schedule schedule = make(name, warmup);
       for (uint64_t samples = 0; samples < 80; samples += 8) {

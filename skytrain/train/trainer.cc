@@ -98,7 +98,8 @@ class Run {
       if (std::optional<RunState> found = saved_->restore(*engine_, &notes)) state_ = *found;
       for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
     }
-    log_.emplace(fs_, clock_, options_.run_directory, state_.step, info.samples);
+    drop_stale_evaluation();
+    log_.emplace(fs_, clock_, options_.run_directory, state_.step, info.samples, state_.evaluation_pending);
     log_every_ = options_.log_every > 0 ? options_.log_every : plan_->default_log_every();
     last_save_ = clock_.monotonic_seconds();
 
@@ -109,22 +110,23 @@ class Run {
     started.samples_per_epoch = info.samples;
     observer_.started(started);
     if (schedule_->warmup_samples() > plan_->total_samples())
-      observer_.note(/*warning=*/true, str("train.schedule.warmup is longer than the run: the learning rate rises to the "
-                                           "end and stays below train.optimizer.lr"));
+      observer_.note(/*warning=*/true,
+                     str("train.schedule.warmup is longer than the run: the learning rate rises to the "
+                         "end and stays below train.optimizer.lr"));
   }
 
   void step() {
     const data::Slots& slots = plan_->slots();
     const double begin = clock_.monotonic_seconds();
     const double lr = schedule_->rate(samples());
-    const StepResult result = engine_->step(slots, state_.step, lr, [this](const data::Slot& slot, const at::Tensor& images,
-                                                                           const at::Tensor& labels) {
-      thread_local std::vector<uint64_t> indices;
-      indices.resize(slot.count);
-      const data::Order order(plan_->samples_per_epoch(), recipe_.seed, slot.epoch);
-      for (uint64_t i = 0; i < slot.count; ++i) indices[i] = order[slot.begin + i];
-      filler_->fill(slot.epoch, indices, images.mutable_data_ptr<float>(), labels.mutable_data_ptr<int64_t>());
-    });
+    const StepResult result = engine_->step(
+        slots, state_.step, lr, [this](const data::Slot& slot, const at::Tensor& images, const at::Tensor& labels) {
+          thread_local std::vector<uint64_t> indices;
+          indices.resize(slot.count);
+          const data::Order order(plan_->samples_per_epoch(), recipe_.seed, slot.epoch);
+          for (uint64_t i = 0; i < slot.count; ++i) indices[i] = order[slot.begin + i];
+          filler_->fill(slot.epoch, indices, images.mutable_data_ptr<float>(), labels.mutable_data_ptr<int64_t>());
+        });
     if (!result.finite) diverged(str("the loss or a gradient became NaN or infinite in step ", state_.step + 1));
 
     ++state_.step;
@@ -163,7 +165,8 @@ class Run {
     const double seconds = clock_.monotonic_seconds() - begin;
     state_.evaluation_seconds += seconds;
     if (!details) return false;
-    if (!std::isfinite(details->result.loss)) diverged(str("the evaluation loss is NaN or infinite after step ", state_.step));
+    if (!std::isfinite(details->result.loss))
+      diverged(str("the evaluation loss is NaN or infinite after step ", state_.step));
     details->result.step = state_.step;
     details->result.seconds = seconds;
     state_.evaluation = details->result;
@@ -174,6 +177,19 @@ class Run {
                           train::to_json(*details, *evaluation_data_).dump() + "\n");
     observer_.evaluated(state_.evaluation);
     return true;
+  }
+
+  // What an earlier attempt evaluated beyond the state that this one goes on from.
+  void drop_stale_evaluation() {
+    const std::string path = options_.run_directory + "/evaluation.json";
+    if (!fs_.exists(path)) return;
+    if (state_.evaluated) {
+      try {
+        if (parse_json(fs_.read_file(path), path).at("step") == state_.evaluation.step) return;
+      } catch (const std::exception&) {  // not what this run wrote
+      }
+    }
+    fs_.remove_file(path);
   }
 
   void open_evaluation(std::unique_ptr<data::Dataset> dataset) {
@@ -191,7 +207,9 @@ class Run {
     const double begin = clock_.monotonic_seconds();
     log_->sync();  // no checkpoint before its metrics are on the disk: a resume must not leave a gap
     if (!SavedState::finite(*engine_)) diverged(str("a weight became NaN or infinite in step ", state_.step));
-    const std::string path = saved_->save(*engine_, state_, samples(), recipe_.checkpoint.keep);
+    std::vector<std::string> notes;
+    const std::string path = saved_->save(*engine_, state_, samples(), recipe_.checkpoint.keep, &notes);
+    for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
     last_save_ = clock_.monotonic_seconds();
     state_.checkpoint_seconds += last_save_ - begin;
     observer_.checkpoint_saved(state_.step, path, last_save_ - begin);
@@ -207,7 +225,7 @@ class Run {
     std::string kept = "no checkpoint had been saved yet";
     if (saved_->newest_step() < state_.step && state_.step > 0 && SavedState::finite(*engine_)) {
       // The state before the failing step is whole; without pruning, so that older ones stay to go back to.
-      saved_->save(*engine_, state_, samples(), /*keep=*/0);
+      saved_->save(*engine_, state_, samples(), /*keep=*/0, nullptr);
     }
     if (saved_->newest_step() > 0) kept = str("the last good state is kept: ", saved_->newest_path());
     throw Error(ErrorKind::kDiverged, "", what, kept + "; " + finite_advice(recipe_));

@@ -19,22 +19,22 @@ namespace skytrain::train {
 
 struct TrainOptions {
   recipe::Recipe recipe;
-  std::string run_directory;    // exists
-  bool resume = false;          // continue from the newest valid checkpoint there, if there is one
-  uint64_t log_every = 0;       // steps between metrics lines; 0: RunPlan::default_log_every()
+  std::string run_directory;  // exists
+  bool resume = false;        // continue from the newest valid checkpoint there, if there is one
+  uint64_t log_every = 0;     // steps between metrics lines; 0: RunPlan::default_log_every()
 };
 
 struct RunStarted {
   uint64_t resume_step = 0, resume_samples = 0, total_steps = 0, total_samples = 0, samples_per_epoch = 0;
   int64_t parameters = 0;
   std::vector<std::pair<std::string, std::string>> decisions;
-  recipe::Recipe recipe;        // every auto filled in
+  recipe::Recipe recipe;  // every auto filled in
 };
 
 struct StepReport {
   uint64_t step = 0, samples = 0;
   double epoch = 0, loss = 0, lr = 0, samples_per_second = 0, unix_seconds = 0;
-  bool first = false;           // of this process
+  bool first = false;  // of this process
 };
 
 // Told of what happens, on the training thread. Calls must be quick.
@@ -49,16 +49,17 @@ class TrainObserver {
 };
 
 struct TrainOutcome {
-  bool interrupted = false;     // stopped on request; the state is saved
+  bool interrupted = false;  // stopped on request; the state is saved
   RunState state;
   uint64_t samples = 0;
-  std::string checkpoint;       // newest one; "" when there is none
-  OrderedJson summary;          // docs/run-directory.md, without what only the front program knows
+  std::string checkpoint;  // newest one; "" when there is none
+  OrderedJson summary;     // docs/run-directory.md, without what only the front program knows
 };
 
-// stop: polled between steps and between batches of an evaluation; true asks for "save and end".
-// Throws Error: kData, kRecipe, kEnvironment; kDiverged when loss, gradients or weights became NaN or infinite (the last
-// good checkpoint is kept).
+// stop: polled between steps, and between batches of an evaluation by all replicas at once; true asks for "save and
+// end".
+// Throws Error: kData, kRecipe, kEnvironment; kDiverged when loss, gradients or weights became NaN or infinite (the
+// last good checkpoint is kept).
 TrainOutcome train(FileSystem& fs, Clock& clock, const TrainOptions& options, TrainObserver& observer,
                    const std::function<bool()>& stop);
 

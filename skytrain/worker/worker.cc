@@ -1,6 +1,7 @@
 #include "skytrain/worker/worker.h"
 
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <torch/version.h>
 
 #include <atomic>
@@ -46,6 +47,7 @@ class Reporter final : public train::TrainObserver {
     send(message);
   }
   void progress(const train::StepReport& step) override {
+    if (!step.first && !channel_.writable()) return;
     send(proto::ProgressReport{step.step, step.samples, step.epoch, step.loss, step.lr, step.samples_per_second,
                                step.unix_seconds, step.first});
   }
@@ -54,7 +56,8 @@ class Reporter final : public train::TrainObserver {
     send(proto::CheckpointDone{step, path, seconds});
   }
   void evaluated(const train::Evaluation& evaluation) override {
-    send(proto::EvaluationDone{evaluation.step, evaluation.samples, evaluation.loss, evaluation.top1, evaluation.seconds});
+    send(proto::EvaluationDone{evaluation.step, evaluation.samples, evaluation.loss, evaluation.top1,
+                               evaluation.seconds});
   }
 
   void send(const proto::Message& message) { channel_.send(proto::encode(message)); }
@@ -71,6 +74,7 @@ class Listener {
   explicit Listener(proto::Channel& channel) : channel_(channel), thread_([this] { listen(); }) {}
   ~Listener() {
     done_ = true;
+    ::shutdown(channel_.fd(), SHUT_RD);  // wakes it
     thread_.join();
   }
 
@@ -78,14 +82,14 @@ class Listener {
   void listen() {
     while (!done_) {
       try {
-        if (const std::optional<Json> frame = channel_.receive(/*seconds=*/0.2)) {
+        if (const std::optional<Json> frame = channel_.receive(/*seconds=*/1)) {
           if (std::holds_alternative<proto::Stop>(proto::decode(*frame))) StopSignal::request();
         } else if (channel_.closed()) {
           StopSignal::request();
           return;
         }
-      } catch (const Error& error) {
-        log_error(error.message());
+      } catch (const std::exception& error) {
+        log_error(error.what());
         StopSignal::request();
         return;
       }
@@ -105,9 +109,10 @@ proto::Message run(const proto::Start& start, proto::Channel& channel) {
   options.run_directory = start.run_directory;
   options.resume = start.resume;
   options.log_every = start.log_every;
-  const train::TrainOutcome outcome = train::train(FileSystem::real(), Clock::real(), options, reporter,
-                                                   [] { return StopSignal::requests() > 0; });
-  if (outcome.interrupted) return proto::Interrupted{outcome.state.step, outcome.samples, outcome.checkpoint};
+  const train::TrainOutcome outcome =
+      train::train(FileSystem::real(), Clock::real(), options, reporter, [] { return StopSignal::requests() > 0; });
+  if (outcome.interrupted)
+    return proto::Interrupted{outcome.state.step, outcome.samples, outcome.checkpoint, outcome.summary};
   return proto::Finished{outcome.summary};
 }
 
@@ -117,8 +122,8 @@ proto::Failed failure(const std::exception& error) {
   if (dynamic_cast<const std::bad_alloc*>(&error))
     return {ErrorKind::kEnvironment, "", "out of memory", "use a smaller train.batch or model"};
   std::string what = error.what();
-  what = what.substr(0, what.find('\n'));  // LibTorch appends a stack trace
-  if (what.find("not enough memory") != std::string::npos)
+  what = what.substr(0, what.find('\n'));                       // LibTorch appends a stack trace
+  if (what.find("can't allocate memory") != std::string::npos)  // c10's CPU allocator
     return {ErrorKind::kEnvironment, "", what, "use a smaller train.batch or model"};
   return {ErrorKind::kInternal, "", what, "please report this, with the run directory's log.txt"};
 }
@@ -139,8 +144,7 @@ int serve() {
     const std::optional<Json> frame = channel.receive(/*seconds=*/-1);
     if (!frame) return 0;  // the front program has gone before it gave an order
     const proto::Message order = proto::decode(*frame);
-    if (!std::holds_alternative<proto::Start>(order))
-      throw Error(ErrorKind::kInternal, "", "expected a start message");
+    if (!std::holds_alternative<proto::Start>(order)) throw Error(ErrorKind::kInternal, "", "expected a start message");
     end = run(std::get<proto::Start>(order), channel);
   } catch (const std::exception& error) {
     log_error(error.what());
