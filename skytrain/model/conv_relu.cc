@@ -16,8 +16,8 @@ namespace {
 
 // Beyond this many values under the kernel the arithmetic dominates and oneDNN's own kernels win (bench/conv_relu).
 constexpr int64_t kMostKernelValues = 16;
-// Of the output: a piece, its gradient and the im2col buffer stay within a 1 MiB second-level cache.
-constexpr int64_t kPieceBytes = 384 << 10;
+// Of the output: a piece and what it is computed from stay within a second-level cache of 2 MiB.
+constexpr int64_t kPieceBytes = 1536 << 10;
 
 struct Geometry {
   int64_t kernel, padding, channels, height, width;  // of the output, but for the first two
