@@ -203,7 +203,8 @@ const Section<TrainSpec>& train_section() {
     s->add("batch", &TrainSpec::batch, integer({1, 1'000'000'000}), "samples per optimizer step over all devices",
            {.required = true});
     s->add("slot", &TrainSpec::slot, optional_with("auto", integer({1, 1'000'000'000})),
-           "samples per micro-batch, at most batch; results depend on it a little, on the number of devices not at all",
+           "samples per micro-batch, at most batch; results depend on it a little, on the number of devices by "
+           "rounding only",
            {.continuity = Continuity::kAutoMatchesAll});
     s->add("loss", &TrainSpec::loss, choice("loss", {"cross_entropy"}), "what is minimised");
     s->add_section("optimizer", &TrainSpec::optimizer, optimizer_section(), "the optimizer", {.required = true});
