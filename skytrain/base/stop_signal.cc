@@ -6,6 +6,8 @@
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
+#include <ctime>
 
 #include "skytrain/base/error.h"
 
@@ -14,9 +16,11 @@ namespace {
 
 std::atomic<int> g_requests{0};
 std::atomic<int> g_last_signal{0};
+std::atomic<int64_t> g_last_ms{-StopSignal::kSameRequestMs};
 std::atomic<int> g_read_fd{-1};
 std::atomic<int> g_write_fd{-1};
-static_assert(std::atomic<int>::is_always_lock_free, "used in a signal handler");
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free,
+              "used in a signal handler");
 
 void count_request() {
   g_requests.fetch_add(1);
@@ -27,10 +31,17 @@ void count_request() {
   }
 }
 
+int64_t monotonic_ms() {  // clock_gettime is async-signal-safe
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
 void on_signal(int signo) {
   const int saved = errno;
   g_last_signal.store(signo);
-  count_request();
+  const int64_t now = monotonic_ms();
+  if (now - g_last_ms.exchange(now) >= StopSignal::kSameRequestMs) count_request();
   errno = saved;
 }
 
@@ -61,6 +72,7 @@ void StopSignal::request() { count_request(); }
 void StopSignal::reset_for_test() {
   g_requests.store(0);
   g_last_signal.store(0);
+  g_last_ms.store(-kSameRequestMs);
   char byte;
   while (g_read_fd.load() >= 0 && ::read(g_read_fd.load(), &byte, 1) == 1) {
   }

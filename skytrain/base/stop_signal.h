@@ -4,11 +4,16 @@
 // "stop now". Handlers only set atomics and write to a pipe.
 
 #pragma once
+#include <cstdint>
 
 namespace skytrain {
 
 class StopSignal {
  public:
+  // Signals closer together than this are one request: timeout(1) and other supervisors signal a process and then its
+  // whole group.
+  static constexpr int64_t kSameRequestMs = 100;
+
   // Installs handlers for SIGINT, SIGTERM (and ignores SIGPIPE). Call once, from main, before threads start.
   static void install();
   // 0: none, 1: save and stop, 2 or more: stop now. Async-signal-safe, thread-safe.

@@ -6,6 +6,8 @@
 
 #include <csignal>
 
+#include "skytrain/base/clock.h"
+
 namespace skytrain {
 namespace {
 
@@ -35,6 +37,10 @@ TEST_F(StopSignalTest, CountsBothSignalsAndWakesAPoll) {
   EXPECT_EQ(StopSignal::requests(), 1);
   EXPECT_EQ(StopSignal::last_signal(), SIGINT);
   EXPECT_TRUE(readable());
+  // timeout(1) signals the program and then its process group: a run was stopped at once instead of being saved.
+  std::raise(SIGTERM);
+  EXPECT_EQ(StopSignal::requests(), 1);
+  Clock::real().sleep_seconds(2e-3 * StopSignal::kSameRequestMs);
   std::raise(SIGTERM);
   EXPECT_EQ(StopSignal::requests(), 2);
   EXPECT_EQ(StopSignal::last_signal(), SIGTERM);

@@ -136,7 +136,7 @@ class Run {
     state_.time += result.time;
     const bool first = !std::exchange(stepped_, true);
     const double now = clock_.monotonic_seconds();
-    if (first || now - last_progress_ >= kProgressSeconds) {
+    if (first || state_.step == plan_->total_steps() || now - last_progress_ >= kProgressSeconds) {
       const double rate = progress_seconds_ > 0 ? double(progress_samples_) / progress_seconds_ : 0;
       observer_.progress({state_.step, samples(), double(samples()) / double(plan_->samples_per_epoch()),
                           result.loss_sum / double(result.samples), lr, rate, clock_.unix_seconds(), first});
