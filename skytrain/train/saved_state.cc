@@ -48,7 +48,8 @@ std::optional<RunState> SavedState::restore(Engine& engine, std::vector<std::str
   if (!found) {
     for (const checkpoint::Candidate& candidate : skipped) {
       if (candidate.trouble == Trouble::kDamaged)
-        throw Error(ErrorKind::kData, directory_, "none of the checkpoints is valid; the newest: " + candidate.reason,
+        throw Error(ErrorKind::kData, candidate.path, candidate.reason,
+                    "no older checkpoint is valid either: train again from the beginning with --resume never"); the newest: " + candidate.reason,
                     "train again from the beginning with --resume never");
     }
     return std::nullopt;

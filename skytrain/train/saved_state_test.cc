@@ -102,7 +102,7 @@ TEST_F(SavedStateTest, WhenAllAreDamagedTheRunDoesNotSilentlyBeginAgain) {
   save(2);
   replace(manifest(1), "{");
   replace(manifest(2), "{");
-  EXPECT_THAT(refusal(ErrorKind::kData), HasSubstr("none of the checkpoints is valid"));
+  EXPECT_THAT(refusal(ErrorKind::kData), HasSubstr("no older checkpoint is valid either"));
 }
 
 // After a downgrade the newest checkpoints were taken for worthless, and hours of work were trained again.
