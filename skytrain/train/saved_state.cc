@@ -49,8 +49,7 @@ std::optional<RunState> SavedState::restore(Engine& engine, std::vector<std::str
     for (const checkpoint::Candidate& candidate : skipped) {
       if (candidate.trouble == Trouble::kDamaged)
         throw Error(ErrorKind::kData, candidate.path, candidate.reason,
-                    "no older checkpoint is valid either: train again from the beginning with --resume never"); the newest: " + candidate.reason,
-                    "train again from the beginning with --resume never");
+                    "no older checkpoint is valid either: train again from the beginning with --resume never");
     }
     return std::nullopt;
   }
