@@ -24,7 +24,6 @@ void visit(Visitor& v, Start& m) {
   v("run_directory", m.run_directory);
   v("resume", m.resume);
   v("log_every", m.log_every);
-  v("stop_after_first_signal", m.stop_after_first_signal);
 }
 
 template <class Visitor>

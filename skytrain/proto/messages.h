@@ -38,7 +38,6 @@ struct Start {
   std::string run_directory;  // absolute
   bool resume = false;        // continue from the newest valid checkpoint, if there is one
   uint64_t log_every = 0;     // steps between metrics lines; 0: a hundredth of an epoch, 1 to 50
-  bool stop_after_first_signal = true;
 };
 
 struct Started {

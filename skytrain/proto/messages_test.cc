@@ -11,7 +11,7 @@ namespace {
 std::vector<Message> one_of_each() {
   return {
       Hello{7, "0.1.0", "2.11.0"},
-      Start{{{"seed", 3}}, "/runs/a", true, 10, false},
+      Start{{{"seed", 3}}, "/runs/a", true, 10},
       Started{1, 64, 938, 60000, 60000, 216650, 2, 32, "bf16", {{"train.slot", "64 samples on 2 devices"}}, {{"a", 1}}},
       ProgressReport{5, 320, 0.5, 0.25, 1e-3, 15000.5, 1764510607.125, true},
       Note{"warning", "one file skipped"},

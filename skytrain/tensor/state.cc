@@ -35,12 +35,6 @@ checkpoint::Dtype to_dtype(at::ScalarType type) {
   throw Error(ErrorKind::kInternal, "", str("no safetensors dtype for ", c10::toString(type)));
 }
 
-at::ScalarType to_scalar_type(checkpoint::Dtype dtype) {
-  for (const DtypePair& pair : kDtypes)
-    if (pair.dtype == dtype) return pair.type;
-  throw Error(ErrorKind::kInternal, "", "unknown safetensors dtype");
-}
-
 checkpoint::NamedArray as_array(const std::string& name, const at::Tensor& tensor) {
   TORCH_INTERNAL_ASSERT(tensor.device().is_cpu() && tensor.is_contiguous());
   checkpoint::NamedArray array;

@@ -20,7 +20,6 @@ struct NamedTensor {
 
 // Throws Error(kInternal) for a dtype that safetensors can't hold.
 checkpoint::Dtype to_dtype(at::ScalarType type);
-at::ScalarType to_scalar_type(checkpoint::Dtype dtype);
 
 // Borrows the tensor's memory. REQUIRES: CPU, contiguous; the tensor outlives the result unchanged.
 checkpoint::NamedArray as_array(const std::string& name, const at::Tensor& tensor);
