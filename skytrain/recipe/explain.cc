@@ -44,7 +44,7 @@ void add_lines(const Resolved& resolved, const OrderedJson& mapping, const std::
       lines->push_back({indent + name + ":", {}});
       for (size_t i = 0; i < value.size(); ++i) {
         for (const auto& [element, keys] : value[i].items()) {
-          lines->push_back({indent + "  - " + element + ":", {}});
+          lines->push_back({indent + "  - " + yaml_text(element) + ":", {}});
           add_lines(resolved, keys, str(child, "[", i, "].", element), indent + "      ", lines);
         }
       }

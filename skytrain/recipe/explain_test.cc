@@ -36,46 +36,56 @@ TEST(Explain, ShowsEveryValueWithItsOrigin) {
   resolved.recipe.train.slot = 8;
   record_auto(resolved, "train.slot", "batch 16 over 2 devices");
   EXPECT_EQ(explain(resolved),
-            R"(version: 1                 # recipe.yaml:1:10
-name: case                 # recipe.yaml:2:7
-seed: 7                    # recipe.yaml:3:7
+            R"(version: 1                         # recipe.yaml:1:10
+name: case                         # recipe.yaml:2:7
+seed: 7                            # recipe.yaml:3:7
 model:
-  name: simplecnn          # recipe.yaml:4:15
-  classes: 10              # recipe.yaml:4:35
+  name: simplecnn                  # recipe.yaml:4:15
+  classes: 10                      # recipe.yaml:4:35
+  init: null                       # default
 data:
   train:
-    format: idx            # recipe.yaml:6:32
-    path: /recipes/mnist   # recipe.yaml:6:17
-    split: train           # recipe.yaml:6:44
+    format: idx                    # recipe.yaml:6:32
+    path: /recipes/mnist           # recipe.yaml:6:17
+    split: train                   # recipe.yaml:6:44
   eval:
-    format: idx            # recipe.yaml:7:32
-    path: /recipes/mnist   # recipe.yaml:7:17
-    split: test            # recipe.yaml:7:44
-  transforms: []           # default
+    format: idx                    # recipe.yaml:7:32
+    path: /recipes/mnist           # recipe.yaml:7:17
+    split: test                    # recipe.yaml:7:44
+  transforms: []                   # default
 train:
-  epochs: 1                # recipe.yaml:9:11
-  batch: 16                # --set train.batch=16
-  slot: 8                  # auto: batch 16 over 2 devices
-  loss: cross_entropy      # default
+  epochs: 1                        # recipe.yaml:9:11
+  batch: 16                        # --set train.batch=16
+  slot: 8                          # auto: batch 16 over 2 devices
+  loss: cross_entropy              # default
+  label_smoothing: 0               # default
+  mixup: null                      # default
+  cutmix: null                     # default
   optimizer:
-    name: sgd              # recipe.yaml:11:21
-    lr: 0.05               # recipe.yaml:11:30
-    momentum: 0.9          # recipe.yaml:11:46
-    nesterov: false        # default
-    weight_decay: 0        # default
+    name: sgd                      # recipe.yaml:11:21
+    lr: 0.05                       # recipe.yaml:11:30
+    momentum: 0.9                  # recipe.yaml:11:46
+    nesterov: false                # default
+    weight_decay: 0                # default
+    no_decay: false                # default
+    groups: []                     # default
   schedule:
-    name: constant         # default
-    warmup: 0 steps        # default
-  precision: auto          # default
-  clip_norm: null          # default
-  deterministic: false     # default
+    name: constant                 # default
+    warmup: 0 steps                # default
+  precision: auto                  # default
+  clip_norm: null                  # default
+  clip_value: null                 # default
+  ema: null                        # default
+  memory_format: auto              # default
+  activation_checkpointing: false  # default
+  deterministic: false             # default
 eval:
-  batch: 1000              # default
-  every: 1 epoch           # default
+  batch: 1000                      # default
+  every: 1 epoch                   # default
 checkpoint:
-  every: [1 epoch, 600 s]  # default
-  keep: 3                  # default
-devices: auto              # default
+  every: [1 epoch, 600 s]          # default
+  keep: 3                          # default
+devices: auto                      # default
 )");
 }
 

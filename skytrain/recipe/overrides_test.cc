@@ -39,7 +39,9 @@ TEST(Set, RefusalsNameTheFlagAndNoLineOfTheFile) {
             "--set train.batch=1e1: \"1e1\" is not a whole number in digits\n  write 10");
   EXPECT_EQ(set_refusal("train.bath=8"),
             "--set train.bath=8: unknown key \"bath\" (did you mean \"batch\"?)\n"
-            "  known: epochs, steps, batch, slot, loss, optimizer, schedule, precision, clip_norm, deterministic");
+            "  known: epochs, steps, batch, slot, loss, label_smoothing, mixup, cutmix, optimizer, schedule, "
+            "precision, clip_norm, "
+            "clip_value, ema, memory_format, activation_checkpointing, deterministic");
   EXPECT_THAT(set_refusal("trian.batch=8"),
               StartsWith("--set trian.batch=8: unknown key \"trian\" (did you mean \"train\"?)"));
   EXPECT_EQ(set_refusal("train"),
@@ -78,7 +80,7 @@ TEST(Set, AMappingIsReplacedAsAWhole) {
 TEST(Set, ChangingOnlyTheNameKeepsTheOtherKeysAndSaysWhichDoNotFit) {
   EXPECT_EQ(set_refusal("train.optimizer.name=adam"),
             "recipe.yaml:11:46: train.optimizer.momentum: \"adam\" does not take this key (sgd does)\n"
-            "  keys of adam: name, lr, betas, eps, weight_decay");
+            "  keys of adam: name, lr, betas, eps, weight_decay, no_decay, groups");
 }
 
 TEST(Set, ReachesIntoListsAndReplacesThem) {

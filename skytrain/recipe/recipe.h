@@ -17,18 +17,25 @@
 namespace skytrain::recipe {
 
 struct ModelSpec {
-  std::string name;                          // simplecnn | mlp | convnet
-  int64_t classes = 10;                      // 2..1,000,000
+  std::string name;                          // a name of the zoo (model/zoo.h), torchscript or plugin
+  int64_t classes = 10;                      // outputs for each sample: classes, or values (mse, bce); 1..1,000,000
   std::vector<int64_t> hidden = {256, 128};  // mlp: width of each hidden layer, 1..65536 each, at most 64
   int64_t width = 32;                        // convnet: channels of the first block, 4..1024
+  std::string stem = "imagenet";             // resnet*: imagenet (7x7 stride 2, max pool) | cifar (3x3, no pool)
+  std::string path;                          // torchscript: a .pt file; plugin: a shared library; absolute
+  std::string architecture;                  // plugin: which of the library's models; "": its only one
+  std::optional<std::string> init;           // file of weights to start from (.pt, .pth, .safetensors); none: random
 
   bool operator==(const ModelSpec&) const = default;
 };
 
 struct DatasetSpec {
-  std::string path;    // folder or file, made absolute against the recipe's folder; "" for synthetic
-  std::string format;  // idx | synthetic
-  std::string split;   // idx: train | test (which pair of files of the folder)
+  std::string path;                 // folder or file, made absolute against the recipe's folder; "" for synthetic
+  std::string format;               // idx | cifar10 | imagefolder | csv | synthetic
+  std::string split;                // idx, cifar10: train | test (which files of the folder)
+  int64_t size = 0;                 // imagefolder: height and width of the samples, 1..4096
+  std::optional<int64_t> resize;    // imagefolder: of the shorter side before the centre crop, >= size; none: size
+  std::vector<std::string> target;  // csv: the column of the class, or the columns of the values; the rest are features
   // synthetic: class prototypes plus noise, a pure function of (seed of the recipe, index)
   uint64_t samples = 10000;                       // >= 1
   int64_t channels = 1, height = 28, width = 28;  // 1..4096 each
@@ -37,9 +44,10 @@ struct DatasetSpec {
 };
 
 struct TransformSpec {
-  std::string name;               // normalize | pad_crop
+  std::string name;               // normalize | pad_crop | flip
   std::vector<double> mean, std;  // normalize: one value a channel (or one for all); applied to pixels scaled to [0,1]
   int64_t pad = 0;                // pad_crop: zero padding on each side before a random crop, training only
+  double p = 0.5;                 // flip: probability of mirroring left and right, training only
 
   bool operator==(const TransformSpec&) const = default;
 };
@@ -52,22 +60,50 @@ struct DataSpec {
   bool operator==(const DataSpec&) const = default;
 };
 
+// What differs for the parameters whose names match `match` (a shell pattern: "layer1.*"). The first group that matches
+// a parameter holds for it.
+struct ParameterGroupSpec {
+  std::string match;
+  double lr_scale = 1;                 // times the scheduled learning rate, >= 0; 0: frozen
+  std::optional<double> weight_decay;  // in place of the optimizer's, >= 0
+
+  bool operator==(const ParameterGroupSpec&) const = default;
+};
+
 struct OptimizerSpec {
-  std::string name;                   // sgd | adam
+  std::string name;                   // sgd | adam | adamw | lamb
   double lr = 0;                      // > 0, required
   double momentum = 0;                // sgd: [0, 1)
   bool nesterov = false;              // sgd: needs momentum > 0
-  double beta1 = 0.9, beta2 = 0.999;  // adam: [0, 1); written `betas: [0.9, 0.999]`
-  double eps = 1e-8;                  // adam: > 0
-  double weight_decay = 0;            // >= 0, added to the gradient (L2), as torch.optim.SGD and Adam do
+  double beta1 = 0.9, beta2 = 0.999;  // adam, adamw, lamb: [0, 1); written `betas: [0.9, 0.999]`
+  double eps = 1e-8;                  // adam, adamw, lamb: > 0
+  double weight_decay = 0;            // >= 0; sgd, adam: added to the gradient; adamw, lamb: decoupled
+  bool no_decay = false;              // biases and normalisation layers (parameters of one dimension) are not decayed
+  std::vector<ParameterGroupSpec> groups;
 
   bool operator==(const OptimizerSpec&) const = default;
 };
 
 struct ScheduleSpec {
-  std::string name = "constant";               // constant | cosine
-  Duration warmup{0, Duration::Unit::kSteps};  // linear from lr/(warm-up steps) to lr
-  double min_lr = 0;                           // cosine: where it ends, [0, lr]
+  // constant | step | multistep | cosine | cosine_restarts | linear | polynomial | one_cycle | plateau
+  std::string name = "constant";
+  Duration warmup{0, Duration::Unit::kSteps};        // linear from lr/(warm-up steps) to lr
+  double min_lr = 0;                                 // where it ends, [0, lr]
+  Duration every{30, Duration::Unit::kEpochs};       // step: between two drops
+  std::vector<Duration> milestones;                  // multistep: of the drops, rising
+  double gamma = 0.1;                                // step, multistep, plateau: factor of a drop, (0, 1]
+  Duration period{10, Duration::Unit::kEpochs};      // cosine_restarts: of the first cosine
+  int64_t period_factor = 1;                         // cosine_restarts: each period is so many times the last
+  double power = 1;                                  // polynomial: > 0
+  double rise = 0.3;                                 // one_cycle: part of the run in which the rate rises
+  double start_factor = 25, final_factor = 1e4;      // one_cycle: starts at lr/start, ends at lr/(start * final)
+  std::string shape = "cosine";                      // one_cycle: cosine | linear
+  bool three_phase = false;                          // one_cycle: down as long as up, then to the end
+  bool cycle_momentum = true;                        // one_cycle: momentum (beta1) goes the other way
+  double base_momentum = 0.85, max_momentum = 0.95;  // one_cycle
+  std::string metric = "loss";                       // plateau: loss | top1, of the evaluation
+  int64_t patience = 10, cooldown = 0;               // plateau: evaluations
+  double threshold = 1e-4;                           // plateau: relative change that counts as better
 
   bool operator==(const ScheduleSpec&) const = default;
 };
@@ -76,12 +112,18 @@ struct TrainSpec {
   Duration length{1, Duration::Unit::kEpochs};  // written `epochs: 2`, or `steps: 500`
   int64_t batch = 0;                            // samples per optimizer step over all devices, >= 1, required
   std::optional<int64_t> slot;                  // samples per micro-batch, 1..batch; auto: chosen from the devices
-  std::string loss = "cross_entropy";
+  std::string loss = "cross_entropy";           // cross_entropy | mse | bce
+  double label_smoothing = 0;                   // cross_entropy: [0, 1)
+  std::optional<double> mixup, cutmix;          // alpha of the Beta distribution, > 0; none: off; both: one at random
   OptimizerSpec optimizer;
   ScheduleSpec schedule;
-  std::string precision = "auto";   // fp32 | bf16 | auto
-  std::optional<double> clip_norm;  // none: no clipping; else > 0, of the global gradient norm
-  bool deterministic = false;       // true: refuse kernels whose result depends on the run
+  std::string precision = "auto";         // fp32 | bf16 | fp16 | auto
+  std::optional<double> clip_norm;        // none: no clipping; else > 0, of the global gradient norm
+  std::optional<double> clip_value;       // none: no clipping; else > 0, of each element of the gradient
+  std::optional<double> ema;              // decay of the running mean of the weights, (0, 1); evaluated in their place
+  std::string memory_format = "auto";     // contiguous | channels_last | auto
+  bool activation_checkpointing = false;  // true: a block's activations are computed again in backward
+  bool deterministic = false;             // true: refuse kernels whose result depends on the run
 
   bool operator==(const TrainSpec&) const = default;
 };

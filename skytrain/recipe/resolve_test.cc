@@ -24,15 +24,24 @@ data:
   transforms:
     - normalize: {mean: [0.1, 0.2, 0.3], std: [1, 2, 3]}
     - pad_crop: {pad: 2}
+    - flip: {p: 0.25}
 train:
   steps: 500
   batch: 64
   slot: 16
   loss: cross_entropy
-  optimizer: {name: adam, lr: 1e-3, betas: [0.8, 0.99], eps: 1e-6, weight_decay: 1e-4}
+  optimizer: {name: adam, lr: 1e-3, betas: [0.8, 0.99], eps: 1e-6, weight_decay: 1e-4, no_decay: true,
+              groups: [{"fc1.*": {lr_scale: 0.1}}, {"*.bias": {weight_decay: 0, lr_scale: 2}}]}
   schedule: {name: cosine, warmup: 5%, min_lr: 1e-5}
   precision: bf16
   clip_norm: 1
+  clip_value: 0.5
+  label_smoothing: 0.1
+  mixup: 0.2
+  cutmix: 1
+  ema: 0.999
+  memory_format: channels_last
+  activation_checkpointing: true
   deterministic: true
 eval: {batch: 10, every: 100 steps}
 checkpoint: {every: [1 epoch, 10 min], keep: 2}
@@ -51,12 +60,14 @@ devices: 2
   EXPECT_EQ(r.data.train.width, 9);
   EXPECT_EQ(r.data.train.path, "");
   EXPECT_FALSE(r.data.eval);
-  ASSERT_EQ(r.data.transforms.size(), 2u);
+  ASSERT_EQ(r.data.transforms.size(), 3u);
   EXPECT_EQ(r.data.transforms[0].name, "normalize");
   EXPECT_THAT(r.data.transforms[0].mean, ElementsAre(0.1, 0.2, 0.3));
   EXPECT_THAT(r.data.transforms[0].std, ElementsAre(1, 2, 3));
   EXPECT_EQ(r.data.transforms[1].name, "pad_crop");
   EXPECT_EQ(r.data.transforms[1].pad, 2);
+  EXPECT_EQ(r.data.transforms[2].name, "flip");
+  EXPECT_EQ(r.data.transforms[2].p, 0.25);
   EXPECT_EQ(r.train.length, (Duration{500, Unit::kSteps}));
   EXPECT_EQ(r.train.batch, 64);
   EXPECT_EQ(r.train.slot, 16);
@@ -67,11 +78,22 @@ devices: 2
   EXPECT_EQ(r.train.optimizer.beta2, 0.99);
   EXPECT_EQ(r.train.optimizer.eps, 1e-6);
   EXPECT_EQ(r.train.optimizer.weight_decay, 1e-4);
+  EXPECT_TRUE(r.train.optimizer.no_decay);
+  ASSERT_EQ(r.train.optimizer.groups.size(), 2u);
+  EXPECT_EQ(r.train.optimizer.groups[0], (ParameterGroupSpec{"fc1.*", 0.1, std::nullopt}));
+  EXPECT_EQ(r.train.optimizer.groups[1], (ParameterGroupSpec{"*.bias", 2, 0.0}));
   EXPECT_EQ(r.train.schedule.name, "cosine");
   EXPECT_EQ(r.train.schedule.warmup, (Duration{5, Unit::kPercent}));
   EXPECT_EQ(r.train.schedule.min_lr, 1e-5);
   EXPECT_EQ(r.train.precision, "bf16");
   EXPECT_EQ(r.train.clip_norm, 1.0);
+  EXPECT_EQ(r.train.clip_value, 0.5);
+  EXPECT_EQ(r.train.label_smoothing, 0.1);
+  EXPECT_EQ(r.train.mixup, 0.2);
+  EXPECT_EQ(r.train.cutmix, 1.0);
+  EXPECT_EQ(r.train.ema, 0.999);
+  EXPECT_EQ(r.train.memory_format, "channels_last");
+  EXPECT_TRUE(r.train.activation_checkpointing);
   EXPECT_TRUE(r.train.deterministic);
   EXPECT_EQ(r.eval.batch, 10);
   EXPECT_EQ(r.eval.every, (Duration{100, Unit::kSteps}));
@@ -107,23 +129,25 @@ TEST(Resolve, OriginsAreLinesAndColumns) {
 TEST(Resolve, UnknownNamesAndKeysAreAnsweredWithTheNearest) {
   EXPECT_EQ(refusal(small_but("{name: sgd", "{name: adamm")),
             "recipe.yaml:11:21: train.optimizer.name: unknown optimizer \"adamm\" (did you mean \"adam\"?)\n"
-            "  known: sgd, adam");
+            "  known: sgd, adam, adamw, lamb");
   EXPECT_EQ(refusal(small_but("name: simplecnn", "name: simpelcnn")),
             "recipe.yaml:4:15: model.name: unknown model \"simpelcnn\" (did you mean \"simplecnn\"?)\n"
-            "  known: simplecnn, mlp, convnet");
+            "  known: simplecnn, mlp, convnet, resnet18, resnet34, resnet50, torchscript, plugin");
   EXPECT_EQ(refusal(small_but("classes: 10", "clases: 10")),
             "recipe.yaml:4:26: model.clases: unknown key \"clases\" (did you mean \"classes\"?)\n"
-            "  known: name, classes");
+            "  known: name, classes, init");
   EXPECT_EQ(refusal(small_but("format: idx", "format: idxx")),
             "recipe.yaml:6:32: data.train.format: unknown format \"idxx\" (did you mean \"idx\"?)\n"
-            "  known: idx, synthetic");
+            "  known: idx, cifar10, imagefolder, csv, synthetic");
   EXPECT_THAT(refusal(small_but("split: train", "split: val")), HasSubstr("unknown split \"val\""));
 }
 
 TEST(Resolve, AMisspeltRequiredKeyIsOneProblemNotTwo) {
   EXPECT_EQ(refusal(small_but("batch: 8", "bacth: 8")),
             "recipe.yaml:10:3: train.bacth: unknown key \"bacth\" (did you mean \"batch\"?)\n"
-            "  known: epochs, steps, batch, slot, loss, optimizer, schedule, precision, clip_norm, deterministic");
+            "  known: epochs, steps, batch, slot, loss, label_smoothing, mixup, cutmix, optimizer, schedule, "
+            "precision, clip_norm, "
+            "clip_value, ema, memory_format, activation_checkpointing, deterministic");
 }
 
 TEST(Resolve, MissingKeysAreNamedWithWhatTheyAre) {
@@ -142,15 +166,16 @@ TEST(Resolve, MissingKeysAreNamedWithWhatTheyAre) {
 TEST(Resolve, KeysOfAnotherNameAreRefused) {
   EXPECT_EQ(refusal(small_but("classes: 10", "hidden: [32]")),
             "recipe.yaml:4:34: model.hidden: \"simplecnn\" does not take this key (mlp does)\n"
-            "  keys of simplecnn: name, classes");
+            "  keys of simplecnn: name, classes, init");
   EXPECT_THAT(refusal(small_but("name: sgd", "name: adam")),
               HasSubstr("train.optimizer.momentum: \"adam\" does not take this key (sgd does)"));
   EXPECT_THAT(refusal(small_but("momentum: 0.9", "betas: [0.9, 0.99]")),
-              HasSubstr("train.optimizer.betas: \"sgd\" does not take this key (adam does)"));
+              HasSubstr("train.optimizer.betas: \"sgd\" does not take this key (adam, adamw, lamb do)"));
   EXPECT_THAT(refusal(small_but("{path: mnist, format: idx, split: train}", "{format: synthetic, path: mnist}")),
-              HasSubstr("data.train.path: \"synthetic\" does not take this key (idx does)"));
-  EXPECT_THAT(set_refusal("train.schedule={name: constant, min_lr: 0.1}"),
-              HasSubstr("\"constant\" does not take this key (cosine does)"));
+              HasSubstr("data.train.path: \"synthetic\" does not take this key (idx, cifar10, imagefolder, csv do)"));
+  EXPECT_THAT(
+      set_refusal("train.schedule={name: constant, min_lr: 0.1}"),
+      HasSubstr("\"constant\" does not take this key (cosine, cosine_restarts, linear, polynomial, plateau do)"));
 }
 
 TEST(Resolve, ContradictionsAreRefused) {
@@ -185,12 +210,13 @@ TEST(Resolve, NumbersOutOfTheirRangeAreRefused) {
       {"train.optimizer={name: adam, lr: 1, betas: 0.9}", "is \"0.9\", expected a list"},
       {"train.optimizer={name: adam, lr: 1, eps: 0}", "is 0, expected > 0"},
       {"train.clip_norm=0", "is 0, expected > 0"},
-      {"train.precision=fp16", "unknown precision \"fp16\""},
-      {"train.loss=mse", "unknown loss \"mse\""},
+      {"train.precision=fp64", "unknown precision \"fp64\""},
+      {"train.loss=nll", "unknown loss \"nll\""},
       {"seed=-1", "is -1, expected 0 or more"},
       {"seed=18446744073709551616", "is too large"},
       {"version=2", "is 2, expected 1"},
-      {"model.classes=1", "is 1, expected 2 to 1,000,000"},
+      {"model.classes=1", "is 1, and cross_entropy tells at least 2 classes apart"},
+      {"model.classes=0", "is 0, expected 1 to 1,000,000"},
       {"model={name: mlp, hidden: []}", "has 0 elements, expected 1 to 64"},
       {"model={name: mlp, hidden: [0]}", "model.hidden[0]: is 0, expected 1 to 65,536"},
       {"model={name: convnet, width: 3}", "is 3, expected 4 to 1,024"},

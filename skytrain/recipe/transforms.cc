@@ -1,10 +1,12 @@
 #include "skytrain/recipe/transforms.h"
 
+#include "skytrain/recipe/named_list.h"
+
 namespace skytrain::recipe {
 namespace {
 
 const std::vector<std::string>& transform_names() {
-  static const auto* const names = new std::vector<std::string>{"normalize", "pad_crop"};
+  static const auto* const names = new std::vector<std::string>{"normalize", "pad_crop", "flip"};
   return *names;
 }
 
@@ -21,6 +23,8 @@ const Section<TransformSpec>& transform_section() {
     s->add("pad", &TransformSpec::pad, integer({1, 1024}),
            "pixels of zeros on each side before a random crop to the old size; in training only",
            {.required = true, .only_for = {"pad_crop"}});
+    s->add("p", &TransformSpec::p, real({.min = 0, .max = 1}),
+           "probability of exchanging left and right; in training only", {.only_for = {"flip"}});
     s->check = [](const TransformSpec& t, const Value& value, Reader& reader) {
       if (t.mean.size() == t.std.size()) return;
       const Reader::Scope scope(reader, "std");
@@ -32,44 +36,19 @@ const Section<TransformSpec>& transform_section() {
   return *section;
 }
 
-bool read_transform(const Value& value, Reader& reader, TransformSpec* out) {
+NameRefusal refuse_transform(const std::string& name) {
   const std::string known = "known: " + join(transform_names(), ", ");
-  if (value.kind != Value::Kind::kMap || value.members.size() != 1) {
-    const std::string found =
-        value.kind == Value::Kind::kMap ? str("a mapping of ", value.members.size(), " keys") : value.describe();
-    reader.problem(value.place, "is " + found + ", expected one transform like `pad_crop: {pad: 2}`", known);
-    return false;
-  }
-  const Value::Member& member = value.members.front();
-  const Reader::Scope scope(reader, printable(member.name, 60));
-  if (std::find(transform_names().begin(), transform_names().end(), member.name) == transform_names().end()) {
-    reader.problem(
-        member.place,
-        "unknown transform \"" + printable(member.name, 60) + "\"" + did_you_mean(member.name, transform_names()),
-        known);
-    return false;
-  }
-  out->name = member.name;
-  return transform_section().read(member.value, reader, out);
+  if (std::find(transform_names().begin(), transform_names().end(), name) != transform_names().end()) return {};
+  return {"unknown transform \"" + printable(name, 60) + "\"" + did_you_mean(name, transform_names()), known};
 }
 
 }  // namespace
 
 void add_transforms(Section<DataSpec>& data) {
-  const Codec<TransformSpec> one{"transform", read_transform, [](const TransformSpec& t) {
-                                   OrderedJson out = OrderedJson::object();
-                                   out[t.name] = transform_section().write(t);
-                                   return out;
-                                 }};
-  const Codec<std::vector<TransformSpec>> list = list_of("list of transforms", 0, 64, false, one);
-  auto& field =
-      data.add("transforms", &DataSpec::transforms, list, "applied in this order, each written `- name: {keys}`");
-  // The keys of the elements record their own origins; the list has one only when nothing is in it.
-  field.read = [list](const Value& value, Reader& reader, DataSpec* out) {
-    if (!list.read(value, reader, &out->transforms)) return false;
-    if (out->transforms.empty()) reader.record_origin(value.place);
-    return true;
-  };
+  auto& field = add_named_list(
+      data, "transforms", &DataSpec::transforms,
+      named_list("transform", "pad_crop: {pad: 2}", 64, &TransformSpec::name, transform_section(), refuse_transform),
+      "applied in this order, each written `- name: {keys}`");
   const auto list_document = field.document;
   field.document = [list_document](const std::string& path, const DocSink& sink) {
     list_document(path, sink);
