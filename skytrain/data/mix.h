@@ -22,7 +22,15 @@ constexpr uint64_t mix64(uint64_t x) {
 inline constexpr uint64_t kGoldenGamma = 0x9e3779b97f4a7c15ULL;
 
 // What a key is for. Two uses never share a stream, even with the same seed and numbers.
-enum class Stream : uint64_t { kOrder = 1, kCrop = 2, kSyntheticClass = 3, kSyntheticTrain = 4, kSyntheticEval = 5 };
+enum class Stream : uint64_t {
+  kOrder = 1,
+  kCrop = 2,
+  kSyntheticClass = 3,
+  kSyntheticTrain = 4,
+  kSyntheticEval = 5,
+  kMixing = 7,
+  kMixingKind = 8
+};
 
 // A key of (stream, seed, a, b). Zeros are ordinary values: (0, 0, 0) gives a key as good as any.
 constexpr uint64_t make_key(Stream stream, uint64_t seed, uint64_t a, uint64_t b = 0) {

@@ -22,6 +22,8 @@
 
 #include "skytrain/data/slots.h"
 #include "skytrain/model/model.h"
+#include "skytrain/train/grad_scaler.h"
+#include "skytrain/train/loss.h"
 #include "skytrain/train/optimizer.h"
 #include "skytrain/train/precision.h"
 
@@ -37,14 +39,16 @@ struct TimeSplit {
 struct StepResult {
   double loss_sum = 0;  // over the step's samples
   uint64_t samples = 0;
-  bool finite = true;        // false: loss or a gradient is NaN or infinite, and nothing was changed
-  double gradient_norm = 0;  // before clipping; 0 when clipping is off
+  bool finite = true;        // false: loss or a gradient is NaN or infinite, and parameters and moments are as before
+  bool skipped = false;      // fp16: not finite, and the loss scale was lowered for it: go on with the next step
+  double gradient_norm = 0;  // before clipping; 0 when clipping by norm is off
   TimeSplit time;
 };
 
-// Fills images [n, C, H, W] and labels [n] (int64) with the slot's n = slot.count samples. Called by replica threads,
-// at the same time for different slots.
-using FillSlot = std::function<void(const data::Slot& slot, const at::Tensor& images, const at::Tensor& labels)>;
+// Fills images [n, C, H, W] (contiguous) and target with the slot's n = slot.count samples. target: classes [n]
+// (int64), or values [n, Options::target_values] in Options::dtype. Called by replica threads, at the same time for
+// different slots.
+using FillSlot = std::function<void(const data::Slot& slot, const at::Tensor& images, const at::Tensor& target)>;
 
 class Engine {
  public:
@@ -52,8 +56,14 @@ class Engine {
     int replicas = 1;
     int threads_per_replica = 1;  // of LibTorch's own loops inside an operator
     Precision precision = Precision::kFp32;
-    std::optional<double> clip_norm;    // of the global gradient norm, as torch.nn.utils.clip_grad_norm_
+    std::optional<double> clip_norm;   // of the global gradient norm, as torch.nn.utils.clip_grad_norm_
+    std::optional<double> clip_value;  // of each element, as clip_grad_value_; after clip_norm
+    std::optional<double> ema;         // decay, as torch.optim.swa_utils.get_ema_multi_avg_fn
+    Loss loss;
+    int64_t target_values = 0;          // 0: targets are classes
     at::ScalarType dtype = at::kFloat;  // of parameters and images; float64 for parity checks
+    at::MemoryFormat memory_format = at::MemoryFormat::Contiguous;  // of images inside the model
+    GradScaler::Options scaler;                                     // fp16
     model::InputShape input;
   };
   // The initial weights are drawn from `seed`. Throws what build_model throws.
@@ -62,10 +72,9 @@ class Engine {
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // Runs optimizer step `step` (0-based over the run) of `slots` with learning rate `lr`. An exception of a replica is
-  // rethrown here; nothing was changed then, unless the optimizer itself threw: then the state is torn and the run must
-  // end. One caller.
-  StepResult step(const data::Slots& slots, uint64_t step, double lr, const FillSlot& fill);
+  // Runs step `step` (0-based over the run) of `slots`. An exception of a replica is rethrown here; nothing was changed
+  // then, unless the optimizer itself threw: then the state is torn and the run must end. One caller.
+  StepResult step(const data::Slots& slots, uint64_t step, const StepSettings& settings, const FillSlot& fill);
 
   // Runs `work(replica)` on every replica's thread at once and returns when all are done; the first exception is
   // rethrown. For evaluation. Replica 0 is the caller.
@@ -77,7 +86,20 @@ class Engine {
   model::Model& model(int replica = 0);
   // Copies the committed buffers into every replica: before an evaluation.
   void share_buffers();
-  // Everything that a checkpoint must hold, by name: "model.*", "optimizer.*". Valid between steps.
+  // While alive, every replica's model has the running mean of the weights (Options::ema); nothing without one.
+  class AveragedWeights {
+   public:
+    explicit AveragedWeights(Engine& engine) : engine_(engine) { engine_.exchange_weights(); }
+    ~AveragedWeights() { engine_.exchange_weights(); }
+    AveragedWeights(const AveragedWeights&) = delete;
+    AveragedWeights& operator=(const AveragedWeights&) = delete;
+
+   private:
+    Engine& engine_;
+  };
+  // fp16's loss scale: checkpoint state beside the tensors.
+  GradScaler& scaler() { return scaler_; }
+  // Everything that a checkpoint must hold, by name: "model.*", "optimizer.*", "ema.*". Valid between steps.
   std::vector<tensor::NamedTensor> state() const;
   // To be called after state() was written to from outside (a restore).
   void state_restored();
@@ -89,15 +111,20 @@ class Engine {
   void replica_main(int index);
   void rethrow_failure();
   void run_step(Replica& replica);
-  void compute_gradients(Replica& replica, double& loss_sum, uint64_t& samples, TimeSplit& time);
+  void compute_gradients(Replica& replica);
+  void compute_slot(Replica& replica, const data::Slot& slot, double step_samples);
   void reduce_part(Replica& replica);
   void step_part(Replica& replica);
+  void average_part(Replica& replica);
   void merge_buffers();
+  void exchange_weights();
 
   Options options_;
   std::vector<std::vector<ParameterSlice>> parts_;
   std::vector<std::unique_ptr<Replica>> replicas_;
   std::unique_ptr<Optimizer> optimizer_;
+  GradScaler scaler_;
+  std::vector<at::Tensor> averages_;  // of the parameters; empty without Options::ema
   std::unique_ptr<Job> job_;
 };
 

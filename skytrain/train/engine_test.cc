@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "skytrain/train/reduce.h"
+#include "skytrain/train/loops.h"
 
 namespace skytrain::train {
 namespace {
@@ -61,7 +61,7 @@ struct Trace {
 Trace train_steps(Engine& engine, const data::Slots& slots, uint64_t from, uint64_t to) {
   Trace trace;
   for (uint64_t step = from; step < to; ++step) {
-    const StepResult result = engine.step(slots, step, 0.01, fill);
+    const StepResult result = engine.step(slots, step, {.lr = 0.01, .step = step + 1}, fill);
     EXPECT_TRUE(result.finite);
     EXPECT_EQ(result.samples, slots.step_samples(step));
     trace.losses.push_back(result.loss_sum / double(result.samples));

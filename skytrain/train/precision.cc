@@ -4,12 +4,27 @@
 
 namespace skytrain::train {
 
-std::string to_string(Precision precision) { return precision == Precision::kBf16 ? "bf16" : "fp32"; }
+std::string to_string(Precision precision) {
+  switch (precision) {
+    case Precision::kFp32:
+      return "fp32";
+    case Precision::kBf16:
+      return "bf16";
+    case Precision::kFp16:
+      return "fp16";
+  }
+  return "fp32";
+}
 
-Autocast::Autocast(Precision precision) : on_(precision == Precision::kBf16) {
+Precision precision_from_string(const std::string& text) {
+  if (text == "bf16") return Precision::kBf16;
+  return text == "fp16" ? Precision::kFp16 : Precision::kFp32;
+}
+
+Autocast::Autocast(Precision precision) : on_(precision != Precision::kFp32) {
   if (!on_) return;
   at::autocast::set_autocast_enabled(at::kCPU, true);
-  at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+  at::autocast::set_autocast_dtype(at::kCPU, precision == Precision::kFp16 ? at::kHalf : at::kBFloat16);
   at::autocast::increment_nesting();
 }
 

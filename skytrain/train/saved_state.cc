@@ -3,7 +3,7 @@
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
-#include "skytrain/train/reduce.h"
+#include "skytrain/train/loops.h"
 
 namespace skytrain::train {
 
