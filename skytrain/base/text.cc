@@ -107,6 +107,12 @@ std::string human_bytes(double bytes) {
   return text;
 }
 
+std::string formatted(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
 std::string human_seconds(double seconds) {
   if (!std::isfinite(seconds)) return "unknown";
   char text[64];

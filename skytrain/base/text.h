@@ -25,9 +25,10 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 // The shortest text that reads back as the same double ("0.001", "1e-05", "nan").
 std::string shortest_double(double value);
 
-std::string human_bytes(double bytes);      // "11.0 MiB"
-std::string human_seconds(double seconds);  // "4.2 s", "3 min 05 s", "2 h 10 min"
-std::string human_count(double count);      // "60,000"
+std::string human_bytes(double bytes);                    // "11.0 MiB"
+std::string formatted(const char* format, double value);  // as printf does: ("%.2f", 0.5) -> "0.50"
+std::string human_seconds(double seconds);                // "4.2 s", "3 min 05 s", "2 h 10 min"
+std::string human_count(double count);                    // "60,000"
 
 // The candidate closest to `word` (Damerau-Levenshtein distance, case folded), or "" when none is close enough
 // (more than a third of the word's length, at least 1, at most 3 edits).

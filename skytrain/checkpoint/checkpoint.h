@@ -87,7 +87,8 @@ LoadedFile load_file(const FileSystem& fs, const std::string& checkpoint_path, c
 
 // Removes committed checkpoints beyond the `keep` newest *valid-looking* ones (never the newest valid one, which is
 // read and hashed for that) and every stale step-*.tmp. Damaged checkpoints and folders with other names stay, for a
-// person to look at. REQUIRES: keep >= 1. Returns the paths that were removed.
-std::vector<std::string> prune(FileSystem& fs, const std::string& directory, int64_t keep);
+// person to look at, and so does the one of step `spared`. REQUIRES: keep >= 1. Returns the paths that were removed.
+std::vector<std::string> prune(FileSystem& fs, const std::string& directory, int64_t keep,
+                               std::optional<uint64_t> spared = std::nullopt);
 
 }  // namespace skytrain::checkpoint

@@ -120,7 +120,8 @@ std::optional<Candidate> find_newest_valid(const FileSystem& fs, const std::stri
   return std::nullopt;
 }
 
-std::vector<std::string> prune(FileSystem& fs, const std::string& directory, int64_t keep) {
+std::vector<std::string> prune(FileSystem& fs, const std::string& directory, int64_t keep,
+                               std::optional<uint64_t> spared) {
   if (keep < 1) throw Error(ErrorKind::kInternal, directory, str("asked to keep ", keep, " checkpoints"));
   std::vector<std::string> removed;
   if (!fs.exists(directory)) return removed;
@@ -143,7 +144,7 @@ std::vector<std::string> prune(FileSystem& fs, const std::string& directory, int
       sound = candidate.valid;
       continue;
     }
-    if (i < static_cast<size_t>(keep)) continue;
+    if (i < static_cast<size_t>(keep) || candidate.step == spared) continue;
     // Renamed first, so that a removal that is cut off leaves no half checkpoint under a checkpoint's name.
     const std::string doomed = candidate.path + kTemporarySuffix;
     fs.rename(candidate.path, doomed);

@@ -166,6 +166,12 @@ TEST_F(Directory, PruneNeverRemovesTheNewestSoundOne) {
   EXPECT_FALSE(fs_.exists(path("step-00000001")));
 }
 
+TEST_F(Directory, PruneSparesTheOneItIsToldTo) {
+  for (uint64_t step = 1; step <= 5; ++step) save(fs_, kDirectory, step);
+  prune(fs_, kDirectory, 1, /*spared=*/2);
+  EXPECT_THAT(fs_.list(kDirectory), ElementsAre("step-00000002", "step-00000005"));
+}
+
 TEST_F(Directory, PruneLeavesWhatItDoesNotUnderstand) {
   for (uint64_t step = 1; step <= 3; ++step) save(fs_, kDirectory, step);
   rename("step-00000001", "handpicked");

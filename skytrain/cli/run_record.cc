@@ -123,7 +123,10 @@ std::string summary_table(const OrderedJson& summary) {
   if (is_number(summary, "train_loss")) table.row("train loss", fixed(summary["train_loss"], 4));
   const OrderedJson eval = summary.value("eval", OrderedJson::object());
   if (is_number(eval, "loss")) table.row("eval loss", fixed(eval["loss"], 4));
-  if (is_number(eval, "top1")) table.row("top-1", fixed(eval["top1"].get<double>() * 100, 2) + " %");
+  for (const auto& [name, title] :
+       {std::pair{"top1", "top-1"}, {"top5", "top-5"}, {"f1", "F1"}, {"accuracy", "accuracy"}})
+    if (is_number(eval, name)) table.row(title, fixed(eval[name].get<double>() * 100, 2) + " %");
+  if (is_number(eval, "rmse")) table.row("RMSE", fixed(eval["rmse"], 4));
   if (summary.value("peak_rss_bytes", uint64_t{0}) > 0) {
     table.row("peak memory", human_bytes(summary["peak_rss_bytes"]));
   }

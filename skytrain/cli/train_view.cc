@@ -1,7 +1,5 @@
 #include "skytrain/cli/train_view.h"
 
-#include <cstdio>
-
 #include "skytrain/base/log.h"
 #include "skytrain/base/text.h"
 
@@ -11,10 +9,13 @@ namespace {
 // Checkpoints may come at every step; people want to know that they come at all.
 constexpr double kCheckpointLineSeconds = 30;
 
-std::string formatted(const char* format, double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
+// "top-1 97.31 %"
+std::string metric_text(const std::string& name, double value) {
+  if (name == "rmse") return "RMSE " + formatted("%.4g", value);
+  const std::string share = formatted("%.2f", value * 100) + " %";
+  if (name == "top1") return "top-1 " + share;
+  if (name == "top5") return "top-5 " + share;
+  return (name == "f1" ? "F1" : name) + " " + share;
 }
 
 }  // namespace
@@ -83,9 +84,11 @@ void TrainView::on_checkpoint(const proto::CheckpointDone& checkpoint) {
 
 void TrainView::on_evaluation(const proto::EvaluationDone& evaluation) {
   reached(evaluation.step);
-  log_info(str("step ", evaluation.step, ": eval loss ", formatted("%.4f", evaluation.loss), ", top-1 ",
-               formatted("%.2f", evaluation.top1 * 100), " % of ", human_count(static_cast<double>(evaluation.samples)),
-               " samples in ", human_seconds(evaluation.seconds)));
+  std::string metrics;
+  for (const auto& [name, value] : evaluation.metrics) metrics += ", " + metric_text(name, value);
+  log_info(str("step ", evaluation.step, ": eval loss ", formatted("%.4f", evaluation.loss), metrics, " of ",
+               human_count(static_cast<double>(evaluation.samples)), " samples in ",
+               human_seconds(evaluation.seconds)));
 }
 
 void TrainView::on_stopping() {

@@ -89,7 +89,7 @@ class FakeWorker {
     }
     if (scenario == "ignores-stop") return wait_for_signal(), 0;
 
-    say(proto::EvaluationDone{3, 10, 0.25, 0.9, 0.1});
+    say(proto::EvaluationDone{3, 10, 0.25, {{"top1", 0.9}}, 0.1});
     Json summary = {{"status", "complete"},
                     {"steps", 3},
                     {"samples", 24},

@@ -71,7 +71,7 @@ void visit(Visitor& v, EvaluationDone& m) {
   v("step", m.step);
   v("samples", m.samples);
   v("loss", m.loss);
-  v("top1", m.top1);
+  v("metrics", m.metrics);
   v("seconds", m.seconds);
 }
 
@@ -199,6 +199,15 @@ class Decoder {
         refuse(key, "a list of pairs of texts");
       }
       value.emplace_back(pair[0].get<std::string>(), pair[1].get<std::string>());
+    }
+  }
+  void operator()(const char* key, std::vector<std::pair<std::string, double>>& value) {
+    value.clear();
+    for (const Json& pair : read(key, "a list", &Json::is_array)) {
+      if (!pair.is_array() || pair.size() != 2 || !pair[0].is_string() || !pair[1].is_number()) {
+        refuse(key, "a list of pairs of a text and a number");
+      }
+      value.emplace_back(pair[0].get<std::string>(), pair[1].get<double>());
     }
   }
 

@@ -47,7 +47,7 @@ struct Started {
   int64_t parameters = 0;
   int64_t devices = 0;  // replicas
   int64_t slot = 0;
-  std::string precision;                                       // "fp32" | "bf16"
+  std::string precision;                                       // "fp32" | "bf16" | "fp16"
   std::vector<std::pair<std::string, std::string>> decisions;  // key path, reason: what auto decided
   Json recipe;                                                 // with every auto filled in
 };
@@ -72,7 +72,8 @@ struct CheckpointDone {
 
 struct EvaluationDone {
   uint64_t step = 0, samples = 0;
-  double loss = 0, top1 = 0;  // top1 in [0, 1]
+  double loss = 0;
+  std::vector<std::pair<std::string, double>> metrics;  // ("top1", 0.97), …, in the order to show them
   double seconds = 0;
 };
 

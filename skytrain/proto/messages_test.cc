@@ -16,7 +16,7 @@ std::vector<Message> one_of_each() {
       ProgressReport{5, 320, 0.5, 0.25, 1e-3, 15000.5, 1764510607.125, true},
       Note{"warning", "one file skipped"},
       CheckpointDone{938, "/runs/a/checkpoints/step-00000938", 0.02},
-      EvaluationDone{938, 10000, 0.081, 0.9731, 0.4},
+      EvaluationDone{938, 10000, 0.081, {{"top1", 0.9731}, {"f1", 0.97}}, 0.4},
       Interrupted{12, 768, "/runs/a/checkpoints/step-00000012", Json{{"steps", 12}}},
       Finished{{{"status", "complete"}}},
       Failed{ErrorKind::kDiverged, "step 7", "the loss is nan", "lower train.optimizer.lr"},

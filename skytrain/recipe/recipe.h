@@ -108,6 +108,24 @@ struct ScheduleSpec {
   bool operator==(const ScheduleSpec&) const = default;
 };
 
+// Ends a run whose evaluation no longer becomes better.
+struct EarlyStopSpec {
+  std::string metric = "loss";  // loss | top1, of the evaluation
+  int64_t patience = 5;         // evaluations in a row that are not better, >= 1
+  double min_delta = 0;         // a smaller change is not better, >= 0
+
+  bool operator==(const EarlyStopSpec&) const = default;
+};
+
+// What is done about a loss far above those before it.
+struct LossSpikeSpec {
+  double threshold = 6;           // standard deviations above the moving mean, > 0
+  int64_t window = 100;           // steps that the mean and deviation are of, >= 2
+  std::string action = "record";  // record | skip (the update) | rollback (to the checkpoint before, and skip there)
+
+  bool operator==(const LossSpikeSpec&) const = default;
+};
+
 struct TrainSpec {
   Duration length{1, Duration::Unit::kEpochs};  // written `epochs: 2`, or `steps: 500`
   int64_t batch = 0;                            // samples per optimizer step over all devices, >= 1, required
@@ -123,6 +141,8 @@ struct TrainSpec {
   std::optional<double> ema;              // decay of the running mean of the weights, (0, 1); evaluated in their place
   std::string memory_format = "auto";     // contiguous | channels_last | auto
   bool activation_checkpointing = false;  // true: a block's activations are computed again in backward
+  std::optional<EarlyStopSpec> early_stop;
+  std::optional<LossSpikeSpec> loss_spike;
   bool deterministic = false;             // true: refuse kernels whose result depends on the run
 
   bool operator==(const TrainSpec&) const = default;
@@ -138,6 +158,7 @@ struct EvalSpec {
 struct CheckpointSpec {
   std::vector<Duration> every{{1, Duration::Unit::kEpochs}, {600, Duration::Unit::kSeconds}};  // empty: at the end only
   int64_t keep = 3;                                                                            // newest ones kept, >= 1
+  std::optional<std::string> best;  // loss | top1: the checkpoint of the best evaluation is kept too; none: not
 
   bool operator==(const CheckpointSpec&) const = default;
 };

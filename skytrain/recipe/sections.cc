@@ -29,6 +29,8 @@ const Section<CheckpointSpec>& checkpoint_section() {
            list_of("one or a list of amounts in steps, samples, epochs, %, s, min, h, d", 0, 16, true, every),
            "whichever comes first; []: at the end and when interrupted only");
     s->add("keep", &CheckpointSpec::keep, integer({1, 1'000'000}), "how many of the newest to keep");
+    s->add("best", &CheckpointSpec::best, optional_with("null", choice("metric", {"loss", "top1"})),
+           "the checkpoint of the evaluation that is best in it is kept too; null: it is not");
     return s;
   }();
   return *section;
@@ -40,11 +42,24 @@ void check_recipe(const Recipe& recipe, const Value& value, Reader& reader) {
     reader.problem(value.find("model")->find("classes")->place, "is 1, and cross_entropy tells at least 2 classes apart",
                    "for one value to predict set train.loss to mse or bce");
   }
-  if (recipe.train.schedule.name == "plateau" && !recipe.data.eval) {
-    const Reader::Scope scope(reader, "train.schedule.name");
-    reader.problem(value.find("train")->find("schedule")->find("name")->place,
-                   "plateau follows the evaluation, and there is no data.eval",
-                   "add data.eval, or use another schedule");
+  const auto needs_evaluation = [&](const char* path, const Value* at, const std::string& what) {
+    if (recipe.data.eval) return;
+    const Reader::Scope scope(reader, path);
+    reader.problem(at->place, what + " follows the evaluation, and there is no data.eval", "add data.eval, or remove it");
+  };
+  const Value* const train = value.find("train");
+  if (recipe.train.schedule.name == "plateau")
+    needs_evaluation("train.schedule.name", train->find("schedule")->find("name"), "plateau");
+  if (recipe.train.early_stop) needs_evaluation("train.early_stop", train->find("early_stop"), "early stopping");
+  if (recipe.checkpoint.best) {
+    const Value* const best = value.find("checkpoint")->find("best");
+    needs_evaluation("checkpoint.best", best, "the best checkpoint");
+    if (recipe.train.early_stop && recipe.train.early_stop->metric != *recipe.checkpoint.best) {
+      const Reader::Scope scope(reader, "checkpoint.best");
+      reader.problem(best->place,
+                     "is " + *recipe.checkpoint.best + ", and train.early_stop.metric is " + recipe.train.early_stop->metric,
+                     "a run follows one metric");
+    }
   }
 }
 

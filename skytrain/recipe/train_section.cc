@@ -89,6 +89,31 @@ void add_length(Section<TrainSpec>& s) {
   steps.read_absent = nothing;
 }
 
+const Section<EarlyStopSpec>& early_stop_section() {
+  static const Section<EarlyStopSpec>* const section = [] {
+    auto* s = new Section<EarlyStopSpec>;
+    s->add("metric", &EarlyStopSpec::metric, choice("metric", {"loss", "top1"}), "of the evaluation");
+    s->add("patience", &EarlyStopSpec::patience, integer({1, kMaxCount}), "evaluations in a row that are not better");
+    s->add("min_delta", &EarlyStopSpec::min_delta, real({.min = 0}), "a change below it is not better");
+    return s;
+  }();
+  return *section;
+}
+
+const Section<LossSpikeSpec>& loss_spike_section() {
+  static const Section<LossSpikeSpec>* const section = [] {
+    auto* s = new Section<LossSpikeSpec>;
+    s->add("threshold", &LossSpikeSpec::threshold, real({.min = 0, .above_min = true}),
+           "standard deviations above the moving mean");
+    s->add("window", &LossSpikeSpec::window, integer({2, kMaxCount}), "steps that mean and deviation are of");
+    s->add("action", &LossSpikeSpec::action, choice("action", {"record", "skip", "rollback"}),
+           "record: the step and its samples go to spikes.jsonl; skip: its update is not made either; rollback: the run "
+           "goes back to the checkpoint before it, and skips it there");
+    return s;
+  }();
+  return *section;
+}
+
 }  // namespace
 
 const Section<TrainSpec>& train_section() {
@@ -127,6 +152,10 @@ const Section<TrainSpec>& train_section() {
            "of pictures inside the model", {.continuity = Continuity::kAutoMatchesAll});
     s->add("activation_checkpointing", &TrainSpec::activation_checkpointing, boolean(),
            "true: activations inside a block are computed again in the backward pass instead of being kept");
+    s->add_optional_section("early_stop", &TrainSpec::early_stop, early_stop_section(),
+                            "ends the run when the evaluation no longer becomes better; null: it runs its length");
+    s->add_optional_section("loss_spike", &TrainSpec::loss_spike, loss_spike_section(),
+                            "looks out for losses far above those before; null: does not");
     s->add("deterministic", &TrainSpec::deterministic, boolean(),
            "refuse kernels whose result can differ from run to run");
     s->prepare = settle_length;

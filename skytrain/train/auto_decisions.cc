@@ -18,7 +18,7 @@ constexpr double kMostMemoryForGradients = 0.25;
 Machine this_machine() { return {available_cores(), available_memory_bytes()}; }
 
 std::vector<std::pair<std::string, std::string>> decide(recipe::Recipe& recipe, int64_t parameters,
-                                                        const Machine& machine) {
+                                                        const Machine& machine, const PrecisionChooser& precision) {
   std::vector<std::pair<std::string, std::string>> decisions;
   if (!recipe.devices) {
     const int64_t by_batch = std::max<int64_t>(1, recipe.train.batch / kLeastSamplesPerReplica);
@@ -39,9 +39,16 @@ std::vector<std::pair<std::string, std::string>> decide(recipe::Recipe& recipe, 
     recipe.train.slot = (recipe.train.batch + *recipe.devices - 1) / *recipe.devices;
     decisions.emplace_back("train.slot", str("batch / devices"));
   }
+  if (recipe.train.memory_format == "auto") {
+    const bool resnet = recipe.model.name.starts_with("resnet");
+    recipe.train.memory_format = resnet ? "channels_last" : "contiguous";
+    decisions.emplace_back("train.memory_format", resnet ? "convolutions of many channels are faster so"
+                                                         : "of small models and models of your own");
+  }
   if (recipe.train.precision == "auto") {
-    recipe.train.precision = "fp32";
-    decisions.emplace_back("train.precision", "CPU devices: bf16 is used when the recipe asks for it");
+    const auto [chosen, reason] = precision(recipe);
+    recipe.train.precision = chosen;
+    decisions.emplace_back("train.precision", reason);
   }
   return decisions;
 }

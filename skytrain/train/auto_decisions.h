@@ -5,6 +5,7 @@
 
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,9 +20,12 @@ struct Machine {
 };
 Machine this_machine();
 
-// Fills devices, train.slot and train.precision where they are auto. parameters: of the model. Returns (key path,
-// reason) of each decision taken.
+// Decides (value of train.precision, reason); called when the recipe has devices, slot and memory format.
+using PrecisionChooser = std::function<std::pair<std::string, std::string>(const recipe::Recipe&)>;
+
+// Fills devices, train.slot, train.memory_format and train.precision where they are auto. parameters: of the model.
+// Returns (key path, reason) of each decision taken.
 std::vector<std::pair<std::string, std::string>> decide(recipe::Recipe& recipe, int64_t parameters,
-                                                        const Machine& machine);
+                                                        const Machine& machine, const PrecisionChooser& precision);
 
 }  // namespace skytrain::train

@@ -25,13 +25,15 @@ TimeSplit& TimeSplit::operator+=(const TimeSplit& more) {
 }
 
 Engine::Engine(const recipe::ModelSpec& model, const recipe::OptimizerSpec& optimizer, uint64_t seed,
-               const Options& options)
+               const Options& options, std::unique_ptr<model::Model> built)
     : options_(options), scaler_(options.scaler), job_(std::make_unique<Job>(options.replicas)) {
   at::set_num_threads(options_.threads_per_replica);
   for (int i = 0; i < options_.replicas; ++i) {
     auto replica = std::make_unique<Replica>();
     replica->index = i;
-    replica->model = model::build_model(model, options_.input, at::detail::createCPUGenerator(seed), options_.dtype);
+    replica->model = i == 0 && built ? std::move(built)
+                                     : model::build_model(model, options_.input, at::detail::createCPUGenerator(seed),
+                                                          options_.dtype);
     if (i > 0) model::share_parameters(*replicas_[0]->model, *replica->model);
     for (const tensor::NamedTensor& buffer : replica->model->buffers())
       replica->buffer_sums.push_back(at::zeros_like(buffer.tensor));
@@ -142,9 +144,10 @@ StepResult Engine::step(const data::Slots& slots, uint64_t step, const StepSetti
   rethrow_failure();
   result.gradient_norm = std::sqrt(squares) / double(job_->loss_scale);
   if (scaled) {
-    result.skipped = !result.finite && !scaler_.hopeless();
+    result.overflowed = !result.finite && !scaler_.hopeless();
     scaler_.update(!result.finite);
   }
+  result.over_limit = result.finite && over_limit();
   result.time = replicas_[0]->time;
   result.time.other += steady_seconds() - begin - result.time.total();
   return result;

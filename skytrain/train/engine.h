@@ -40,7 +40,8 @@ struct StepResult {
   double loss_sum = 0;  // over the step's samples
   uint64_t samples = 0;
   bool finite = true;        // false: loss or a gradient is NaN or infinite, and parameters and moments are as before
-  bool skipped = false;      // fp16: not finite, and the loss scale was lowered for it: go on with the next step
+  bool overflowed = false;   // fp16: not finite, and the loss scale was lowered for it: go on with the next step
+  bool over_limit = false;   // the mean loss was beyond StepSettings::loss_limit, and nothing was changed
   double gradient_norm = 0;  // before clipping; 0 when clipping by norm is off
   TimeSplit time;
 };
@@ -66,8 +67,10 @@ class Engine {
     GradScaler::Options scaler;                                     // fp16
     model::InputShape input;
   };
-  // The initial weights are drawn from `seed`. Throws what build_model throws.
-  Engine(const recipe::ModelSpec& model, const recipe::OptimizerSpec& optimizer, uint64_t seed, const Options& options);
+  // The initial weights are drawn from `seed`. built: the model of that seed, if the caller has one already. Throws
+  // what build_model and build_optimizer throw.
+  Engine(const recipe::ModelSpec& model, const recipe::OptimizerSpec& optimizer, uint64_t seed, const Options& options,
+         std::unique_ptr<model::Model> built = nullptr);
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -112,6 +115,7 @@ class Engine {
   void rethrow_failure();
   void run_step(Replica& replica);
   void compute_gradients(Replica& replica);
+  bool over_limit() const;
   void compute_slot(Replica& replica, const data::Slot& slot, double step_samples);
   void reduce_part(Replica& replica);
   void step_part(Replica& replica);

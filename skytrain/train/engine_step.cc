@@ -38,6 +38,7 @@ void Engine::run_step(Replica& replica) {
   meet();               // all gradients are there
   bool healthy = true;  // of everybody's gradients; the same on all replicas
   for (const auto& other : replicas_) healthy = healthy && other->finite;
+  healthy = healthy && !over_limit();
   if (healthy) guarded(replica.finite_sums, [&] { reduce_part(replica); });
   meet();  // all sums are there, and whether they are finite
   for (const auto& other : replicas_) healthy = healthy && other->finite_sums;
@@ -54,6 +55,16 @@ void Engine::run_step(Replica& replica) {
     });
   }
   meet();  // all parameters are new
+}
+
+bool Engine::over_limit() const {
+  double loss = 0;
+  uint64_t samples = 0;
+  for (const auto& replica : replicas_) {
+    loss += replica->loss_sum;
+    samples += replica->samples;
+  }
+  return loss > job_->settings.loss_limit * double(samples);
 }
 
 void Engine::compute_gradients(Replica& replica) {

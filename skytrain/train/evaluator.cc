@@ -14,107 +14,108 @@
 namespace skytrain::train {
 namespace {
 
-// What one replica, or one batch, has counted.
-struct Counts {
-  std::vector<int64_t> confusion;
-  std::vector<Mistake> mistakes;
-  int64_t correct = 0;
+// How a data set is cut for evaluation.
+struct Batches {
+  uint64_t samples, size;
+  uint64_t count() const { return (samples + size - 1) / size; }
+  uint64_t first(uint64_t batch) const { return batch * size; }
+  uint64_t length(uint64_t batch) const { return std::min(size, samples - first(batch)); }
 };
 
-bool more_confident(const Mistake& a, const Mistake& b) {
-  return a.probability != b.probability ? a.probability > b.probability : a.index < b.index;
-}
-
-void keep_most_confident(std::vector<Mistake>& mistakes) {
-  std::sort(mistakes.begin(), mistakes.end(), more_confident);
-  if (mistakes.size() > kMaxMistakes) mistakes.resize(kMaxMistakes);
-}
-
-// Adds one batch. log_probabilities: [n, classes] float32. Returns the sum of losses.
-double count_batch(const at::Tensor& log_probabilities, const int64_t* labels, uint64_t first, int64_t classes,
-                   Counts& counts) {
-  const int64_t samples = log_probabilities.size(0);
+// The sum of the losses of a batch, in double: that of a large set in float32 would lose its last samples.
+double cross_entropy(const at::Tensor& log_probabilities, const int64_t* labels) {
   const float* row = log_probabilities.const_data_ptr<float>();
   double loss = 0;
-  for (int64_t i = 0; i < samples; ++i, row += classes) {
-    const int64_t predicted = std::max_element(row, row + classes) - row;  // the first of equal ones, as argmax
+  for (int64_t i = 0; i < log_probabilities.size(0); ++i, row += log_probabilities.size(1))
     loss -= double(row[labels[i]]);
-    counts.correct += predicted == labels[i];
-    if (!counts.confusion.empty()) ++counts.confusion[labels[i] * classes + predicted];
-    if (predicted != labels[i])
-      counts.mistakes.push_back({first + uint64_t(i), labels[i], predicted, std::exp(double(row[predicted]))});
-  }
   return loss;
+}
+
+// How many outputs are on the right side of 0.
+int64_t right_sides(const at::Tensor& output, const at::Tensor& values) {
+  return output.gt(0).eq(values.gt(0.5)).sum().item<int64_t>();
 }
 
 }  // namespace
 
 std::optional<EvaluationDetails> evaluate(Engine& engine, const data::Dataset& dataset, const data::BatchFiller& filler,
-                                          int64_t classes, int64_t batch, const std::function<bool()>& stop) {
-  const uint64_t samples = dataset.info().samples;
-  const uint64_t step = std::min(uint64_t(batch), samples);
-  const uint64_t batches = (samples + step - 1) / step;
-  std::vector<double> losses(batches);  // by batch, so that their sum does not depend on who computed which
-  std::vector<Counts> counts(engine.replicas());
+                                          int64_t outputs, int64_t batch, const std::function<bool()>& stop) {
+  const data::DatasetInfo& info = dataset.info();
+  const Batches batches{info.samples, std::min(uint64_t(batch), info.samples)};
+  const bool of_classes = info.values == 0;
+  const Loss loss(engine.options().loss.kind());
+  std::vector<double> losses(batches.count());  // by batch, so that their sum does not depend on who computed which
+  std::vector<ClassCounts> counts(engine.replicas(), ClassCounts(of_classes ? outputs : 0));
+  std::vector<int64_t> right(engine.replicas());
   std::atomic<uint64_t> next{0};
   std::atomic<bool> stopped{false};
+  const Engine::AveragedWeights averaged(engine);
   engine.share_buffers();
   engine.for_each_replica([&](int replica) {
     const at::NoGradGuard no_grad;
     model::Model& model = engine.model(replica);
     model.set_training(false);
-    Counts& mine = counts[replica];
-    if (classes <= kMaxConfusionClasses) mine.confusion.resize(classes * classes);
-    const model::InputShape& input = engine.options().input;
     std::vector<uint64_t> indices;
-    at::Tensor images, labels;
-    for (uint64_t b; (b = next.fetch_add(1)) < batches && !stopped;) {
+    at::Tensor images, target;
+    for (uint64_t b; (b = next.fetch_add(1)) < batches.count() && !stopped;) {
       if (stop()) {
         stopped = true;
         return;
       }
-      const uint64_t first = b * step, count = std::min(step, samples - first);
-      if (indices.size() != count) {
-        indices.resize(count);
-        images = at::empty({int64_t(count), input.channels, input.height, input.width}, at::kFloat);
-        labels = at::empty({int64_t(count)}, at::kLong);
+      const int64_t length = int64_t(batches.length(b));
+      if (int64_t(indices.size()) != length) {
+        indices.resize(length);
+        images = at::empty({length, info.channels, info.height, info.width}, at::kFloat);
+        target = of_classes ? at::empty({length}, at::kLong) : at::empty({length, info.values}, at::kFloat);
       }
-      std::iota(indices.begin(), indices.end(), first);
-      filler.fill(/*epoch=*/0, indices, images.mutable_data_ptr<float>(), labels.mutable_data_ptr<int64_t>());
+      std::iota(indices.begin(), indices.end(), batches.first(b));
+      filler.fill(/*epoch=*/0, indices, images.mutable_data_ptr<float>(),
+                  of_classes ? data::Targets{.labels = target.mutable_data_ptr<int64_t>()}
+                             : data::Targets{.values = target.mutable_data_ptr<float>()});
       const Autocast autocast(engine.options().precision);
-      const at::Tensor logits = model.forward(images.to(engine.options().dtype));
-      losses[b] = count_batch(at::log_softmax(logits.to(at::kFloat), 1).contiguous(), labels.const_data_ptr<int64_t>(),
-                              first, classes, mine);
-      keep_most_confident(mine.mistakes);
+      const at::Tensor output =
+          model.forward(images.to(engine.options().dtype).contiguous(engine.options().memory_format)).to(at::kFloat);
+      if (of_classes) {
+        const at::Tensor log_probabilities = at::log_softmax(output, 1).contiguous();
+        const int64_t* const labels = target.const_data_ptr<int64_t>();
+        counts[replica].add_batch(log_probabilities.const_data_ptr<float>(), labels, length, batches.first(b));
+        losses[b] = loss.kind() == Loss::Kind::kCrossEntropy ? cross_entropy(log_probabilities, labels)
+                                                             : loss.sum(output, target).item<double>();
+      } else {
+        losses[b] = loss.sum(output, target).item<double>();
+        right[replica] += right_sides(output, target);
+      }
     }
   });
   if (stopped) return std::nullopt;
 
   EvaluationDetails details;
-  details.classes = classes;
-  details.result.samples = samples;
-  details.confusion = counts[0].confusion;
-  int64_t correct = 0;
-  for (size_t r = 0; r < counts.size(); ++r) {
-    correct += counts[r].correct;
-    details.mistakes.insert(details.mistakes.end(), counts[r].mistakes.begin(), counts[r].mistakes.end());
-    if (r > 0)
-      for (size_t i = 0; i < details.confusion.size(); ++i) details.confusion[i] += counts[r].confusion[i];
+  details.result.samples = info.samples;
+  details.result.loss = std::accumulate(losses.begin(), losses.end(), 0.0) / double(info.samples);
+  if (of_classes) {
+    for (size_t r = 1; r < counts.size(); ++r) counts[0].merge(counts[r]);
+    details.classes = outputs;
+    details.confusion = counts[0].confusion();
+    details.mistakes = counts[0].mistakes();
+    details.result.metrics = counts[0].metrics();
+  } else if (loss.kind() == Loss::Kind::kBce) {
+    const int64_t all = std::accumulate(right.begin(), right.end(), int64_t{0});
+    details.result.metrics = {{"accuracy", double(all) / double(info.samples * uint64_t(info.values))}};
+  } else {
+    details.result.metrics = {{"rmse", std::sqrt(details.result.loss)}};
   }
-  keep_most_confident(details.mistakes);
-  details.result.loss = std::accumulate(losses.begin(), losses.end(), 0.0) / double(samples);
-  details.result.top1 = double(correct) / double(samples);
   return details;
 }
 
 OrderedJson to_json(const EvaluationDetails& details, const data::Dataset& dataset) {
   const data::DatasetInfo& info = dataset.info();
-  OrderedJson json = {{"step", details.result.step},
-                      {"samples", details.result.samples},
-                      {"loss", details.result.loss},
-                      {"top1", details.result.top1}};
+  OrderedJson json = to_json(details.result);
+  json["step"] = details.result.step;
+  json.erase("seconds");
+  if (details.classes == 0) return json;
   json["classes"] = OrderedJson::array();
-  for (int64_t c = 0; c < details.classes; ++c) json["classes"].push_back(std::to_string(c));
+  for (int64_t c = 0; c < details.classes; ++c)
+    json["classes"].push_back(size_t(c) < info.class_names.size() ? info.class_names[c] : std::to_string(c));
   if (!details.confusion.empty()) {
     json["confusion"] = OrderedJson::array();
     for (int64_t c = 0; c < details.classes; ++c)
@@ -123,9 +124,10 @@ OrderedJson to_json(const EvaluationDetails& details, const data::Dataset& datas
   }
   json["mistakes"] = OrderedJson::array();
   const size_t bytes = size_t(info.channels * info.height * info.width);
-  if (bytes > kMaxPictureBytes) return json;
+  if (bytes > kMaxPictureBytes || info.elements != data::Elements::kUint8) return json;
+  data::Scratch scratch;
   for (const Mistake& mistake : details.mistakes) {
-    const char* pixels = reinterpret_cast<const char*>(dataset.pixels(mistake.index));
+    const char* pixels = reinterpret_cast<const char*>(dataset.pixels(mistake.index, scratch));
     json["mistakes"].push_back({{"index", mistake.index},
                                 {"name", dataset.name(mistake.index)},
                                 {"label", mistake.label},

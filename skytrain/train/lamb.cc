@@ -1,6 +1,6 @@
 #include "skytrain/train/lamb.h"
 
-#include <ATen/ops/empty.h>
+#include <ATen/ops/empty_like.h>
 
 #include <cmath>
 

@@ -9,6 +9,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +26,7 @@ struct StepSettings {
   double lr = 0;                   // scheduled; groups scale it
   std::optional<double> momentum;  // in place of sgd's momentum, or of the first beta
   uint64_t step = 0;               // 1-based count of applied steps: Adam's bias correction
+  double loss_limit = std::numeric_limits<double>::infinity();  // of the step's mean loss; beyond it nothing is applied
 };
 
 class Optimizer {

@@ -41,7 +41,7 @@ void RunLog::write_evaluation(const Evaluation& evaluation, uint64_t samples) {
                   {"generation", 0},
                   {"eval", to_json(evaluation)}});
   events_.scalar("eval/loss", evaluation.step, evaluation.loss);
-  events_.scalar("eval/top1", evaluation.step, evaluation.top1);
+  for (const auto& [name, value] : evaluation.metrics) events_.scalar("eval/" + name, evaluation.step, value);
 }
 
 void RunLog::sync() {

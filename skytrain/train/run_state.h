@@ -4,7 +4,10 @@
 
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "skytrain/base/json.h"
 #include "skytrain/train/engine.h"
@@ -13,11 +16,20 @@ namespace skytrain::train {
 
 struct Evaluation {
   uint64_t step = 0, samples = 0;
-  double loss = 0, top1 = 0, seconds = 0;
+  double loss = 0, seconds = 0;
+  // Of data of classes: top1, top5 (of more than 5 classes), f1 (macro average), shares in [0, 1]. Of values: accuracy
+  // (bce: the share of outputs on the right side) or rmse (mse).
+  std::vector<std::pair<std::string, double>> metrics;
+
+  // "loss" or one of metrics.
+  std::optional<double> metric(const std::string& name) const;
 };
 
 struct RunState {
-  uint64_t step = 0;  // committed optimizer steps
+  uint64_t step = 0;  // steps done: their samples are consumed
+  // Those of them whose update was applied (fp16 overflow and loss spikes skip some), and their samples: what the
+  // schedule and Adam's bias correction count.
+  uint64_t applied_steps = 0, applied_samples = 0;
   // Since the last metrics line, so that a resumed run writes the same line that the uninterrupted one would.
   double log_loss_sum = 0;
   uint64_t log_samples = 0;
@@ -29,6 +41,11 @@ struct RunState {
   bool evaluation_pending = false;  // interrupted before or during the evaluation that was due at this step
   bool evaluated = false;           // `evaluation` holds one
   Evaluation evaluation;
+  // Of the evaluations so far, by the metric that early stopping or checkpoint.best name.
+  std::optional<Evaluation> best;
+  int64_t evaluations_without_better = 0;
+  bool stopped_early = false;
+  Json plateau, scaler, spike_detector;  // states of these objects; null where the run has none
 
   Json to_json() const;
   // Throws Error(kData) when a field is missing or of another type; where: the manifest's path.
@@ -36,6 +53,6 @@ struct RunState {
 };
 
 OrderedJson to_json(const TimeSplit& time);         // data_s, forward_s, …
-OrderedJson to_json(const Evaluation& evaluation);  // loss, top1, samples, seconds
+OrderedJson to_json(const Evaluation& evaluation);  // loss, the metrics by name, samples, seconds
 
 }  // namespace skytrain::train

@@ -11,7 +11,7 @@ SavedState::SavedState(FileSystem& fs, Clock& clock, std::string directory, std:
     : fs_(fs), clock_(clock), directory_(std::move(directory)), recipe_fingerprint_(std::move(recipe_fingerprint)) {}
 
 std::string SavedState::save(const Engine& engine, const RunState& state, uint64_t samples, int64_t keep,
-                             std::vector<std::string>* notes) {
+                             std::optional<uint64_t> spared, std::vector<std::string>* notes) {
   const std::vector<tensor::NamedTensor> tensors = engine.state();
   std::vector<checkpoint::NamedArray> arrays;
   for (const tensor::NamedTensor& item : tensors) arrays.push_back(tensor::as_array(item.name, item.tensor));
@@ -25,7 +25,7 @@ std::string SavedState::save(const Engine& engine, const RunState& state, uint64
   newest_step_ = state.step;
   if (keep > 0) {
     try {
-      checkpoint::prune(fs_, directory_, keep);
+      checkpoint::prune(fs_, directory_, keep, spared);
     } catch (const Error& error) {
       notes->push_back("old checkpoints could not be removed: " + error.message());
     }

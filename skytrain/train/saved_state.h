@@ -22,10 +22,10 @@ class SavedState {
   // Of the training data: a checkpoint of another data set is refused on restore.
   void set_data_fingerprint(std::string fingerprint) { data_fingerprint_ = std::move(fingerprint); }
 
-  // Commits a checkpoint and removes those beyond the `keep` newest (0: removes none). Returns its path. Old ones that
-  // can't be removed are no reason to end a run: a line about them goes to `notes`.
+  // Commits a checkpoint and removes those beyond the `keep` newest (0: removes none), but not that of step `spared`.
+  // Returns its path. Old ones that can't be removed are no reason to end a run: a line about them goes to `notes`.
   std::string save(const Engine& engine, const RunState& state, uint64_t samples, int64_t keep,
-                   std::vector<std::string>* notes);
+                   std::optional<uint64_t> spared, std::vector<std::string>* notes);
 
   // Loads the newest valid checkpoint into `engine`; nullopt when there is none at all. notes: lines about newer ones
   // that were passed over because they are damaged. Throws Error(kData) when all are damaged, when a newer one is of a

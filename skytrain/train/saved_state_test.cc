@@ -39,7 +39,7 @@ class SavedStateTest : public testing::Test {
     state.last_loss = double(step);
     std::vector<std::string> ignored;
     SavedState saved = open();
-    saved.save(engine, state, step * 8, /*keep=*/10, &ignored);
+    saved.save(engine, state, step * 8, /*keep=*/10, /*spared=*/std::nullopt, &ignored);
   }
 
   std::string refusal(ErrorKind kind) {
@@ -135,7 +135,7 @@ TEST_F(SavedStateTest, OldOnesThatCannotBeRemovedDoNotEndTheRun) {
   state.step = 3;
   std::vector<std::string> notes;
   SavedState saved = open();
-  saved.save(engine, state, 24, /*keep=*/1, &notes);
+  saved.save(engine, state, 24, /*keep=*/1, /*spared=*/std::nullopt, &notes);
   EXPECT_EQ(saved.newest_step(), 3u);
   EXPECT_FALSE(notes.empty());
 }

@@ -1,7 +1,10 @@
 #include "skytrain/train/trainer.h"
 
+#include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
 #include <ATen/Version.h>
+#include <ATen/ops/empty.h>
 #include <torch/version.h>
 
 #include <algorithm>
@@ -12,15 +15,19 @@
 #include "skytrain/base/process.h"
 #include "skytrain/base/text.h"
 #include "skytrain/data/batch.h"
-#include "skytrain/data/order.h"
 #include "skytrain/recipe/resolve.h"
+#include "skytrain/record/metrics.h"
 #include "skytrain/train/auto_decisions.h"
+#include "skytrain/train/data_feed.h"
 #include "skytrain/train/engine.h"
+#include "skytrain/train/evaluation_watch.h"
 #include "skytrain/train/evaluator.h"
+#include "skytrain/train/precision_check.h"
 #include "skytrain/train/run_log.h"
 #include "skytrain/train/run_plan.h"
 #include "skytrain/train/saved_state.h"
 #include "skytrain/train/schedule.h"
+#include "skytrain/train/spike_detector.h"
 
 namespace skytrain::train {
 namespace {
@@ -43,14 +50,17 @@ class Run {
   TrainOutcome run() {
     open();
     if (state_.evaluation_pending && !evaluate()) return outcome(/*interrupted=*/true);
-    while (state_.step < plan_->total_steps()) {
+    while (state_.step < plan_->total_steps() && !state_.stopped_early) {
       if (stop_()) return interrupt();
       step();
+      bool best = false;
       if (plan_->evaluation_due(state_.step)) {
         state_.evaluation_pending = evaluation_data_ != nullptr;
-        if (!evaluate()) return interrupt();
+        if (!evaluate(&best)) return interrupt();
       }
-      if (plan_->checkpoint_due(state_.step, clock_.monotonic_seconds() - last_save_)) save();
+      best = best && recipe_.checkpoint.best;
+      if (best || state_.stopped_early || plan_->checkpoint_due(state_.step, clock_.monotonic_seconds() - last_save_))
+        save();
     }
     return outcome(/*interrupted=*/false);
   }
@@ -59,47 +69,51 @@ class Run {
   uint64_t samples() const { return plan_->slots().samples_before(state_.step); }
 
   void open() {
-    std::future<std::unique_ptr<data::Dataset>> evaluation_data;
-    if (recipe_.data.eval)
-      evaluation_data = std::async(std::launch::async, [this] {
-        return data::open_dataset(fs_, *recipe_.data.eval, recipe_.model.classes, recipe_.seed, /*eval=*/true);
-      });
-    train_data_ = data::open_dataset(fs_, recipe_.data.train, recipe_.model.classes, recipe_.seed, /*eval=*/false);
+    const Loss::Kind loss = Loss::kind_of(recipe_.train.loss);
+    data::OpenOptions wanted{
+        .classes = recipe_.model.classes,
+        .target = loss == Loss::Kind::kCrossEntropy ? data::TargetKind::kClass : data::TargetKind::kValues,
+        .seed = recipe_.seed};
+    train_data_ = data::open_dataset(fs_, recipe_.data.train, wanted);
     const data::DatasetInfo& info = train_data_->info();
+    std::future<std::unique_ptr<data::Dataset>> evaluation_data;  // read while the model is being built
+    if (recipe_.data.eval)
+      evaluation_data = std::async(std::launch::async, [this, wanted, &info]() mutable {
+        wanted.eval = true;
+        wanted.train = &info;
+        return data::open_dataset(fs_, *recipe_.data.eval, wanted);
+      });
+    for (const std::string& note : info.notes) observer_.note(/*warning=*/false, note);
     input_ = {info.channels, info.height, info.width};
+    feed_.emplace(*train_data_, recipe_);
+    watch_.emplace(recipe_, /*of_classes=*/info.values == 0);
 
-    RunStarted started;
-    started.parameters = model::count_parameters(
-        *model::build_model(recipe_.model, input_, at::detail::createCPUGenerator(recipe_.seed)));
+    std::unique_ptr<model::Model> built =
+        model::build_model(recipe_.model, input_, at::detail::createCPUGenerator(recipe_.seed));
     const Machine machine = this_machine();
-    started.decisions = decide(recipe_, started.parameters, machine);
+    RunStarted started;
+    started.parameters = model::count_parameters(*built);
+    started.decisions = decide(recipe_, started.parameters, machine, [&](const recipe::Recipe& decided) {
+      return measure_precision(decided, machine, *built);
+    });
     started.recipe = recipe_;
     plan_.emplace(recipe_, info.samples);
     schedule_.emplace(recipe_.train.schedule, recipe_.train.optimizer.lr, uint64_t(recipe_.train.batch), info.samples,
                       plan_->total_samples());
-    filler_.emplace(*train_data_, recipe_.data.transforms, recipe_.seed, /*training=*/true);
+    if (recipe_.train.loss_spike)
+      spikes_.emplace(recipe_.train.loss_spike->threshold, uint64_t(recipe_.train.loss_spike->window));
     if (recipe_.train.deterministic) at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
-
-    Engine::Options engine;
-    engine.replicas = int(*recipe_.devices);
-    engine.threads_per_replica = std::max(1, machine.cores / engine.replicas);
-    engine.precision = recipe_.train.precision == "bf16" ? Precision::kBf16 : Precision::kFp32;
-    engine.clip_norm = recipe_.train.clip_norm;
-    engine.input = input_;
-    engine_.emplace(recipe_.model, recipe_.train.optimizer, recipe_.seed, engine);
+    engine_.emplace(recipe_.model, recipe_.train.optimizer, recipe_.seed, engine_options(machine), std::move(built));
 
     // Bad evaluation data is told now, not at the end of the first epoch.
     if (evaluation_data.valid()) open_evaluation(evaluation_data.get());
 
     saved_.emplace(fs_, clock_, options_.run_directory + "/checkpoints", recipe::fingerprint(options_.recipe));
     saved_->set_data_fingerprint(info.fingerprint);
-    if (options_.resume) {
-      std::vector<std::string> notes;
-      if (std::optional<RunState> found = saved_->restore(*engine_, &notes)) state_ = *found;
-      for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
-    }
+    if (options_.resume) restore();
     drop_stale_evaluation();
     log_.emplace(fs_, clock_, options_.run_directory, state_.step, info.samples, state_.evaluation_pending);
+    if (spikes_) spike_log_.emplace(fs_, options_.run_directory + "/spikes.jsonl", state_.step, clock_);
     log_every_ = options_.log_every > 0 ? options_.log_every : plan_->default_log_every();
     last_save_ = clock_.monotonic_seconds();
 
@@ -115,36 +129,83 @@ class Run {
                          "end and stays below train.optimizer.lr"));
   }
 
-  void step() {
-    const data::Slots& slots = plan_->slots();
-    const double begin = clock_.monotonic_seconds();
-    const double lr = schedule_->rate(samples());
-    const StepResult result = engine_->step(
-        slots, state_.step, lr, [this](const data::Slot& slot, const at::Tensor& images, const at::Tensor& labels) {
-          thread_local std::vector<uint64_t> indices;
-          indices.resize(slot.count);
-          const data::Order order(plan_->samples_per_epoch(), recipe_.seed, slot.epoch);
-          for (uint64_t i = 0; i < slot.count; ++i) indices[i] = order[slot.begin + i];
-          filler_->fill(slot.epoch, indices, images.mutable_data_ptr<float>(), labels.mutable_data_ptr<int64_t>());
-        });
-    if (!result.finite) diverged(str("the loss or a gradient became NaN or infinite in step ", state_.step + 1));
+  static int threads_per_replica(const recipe::Recipe& recipe, const Machine& machine) {
+    return std::max(1, machine.cores / int(*recipe.devices));
+  }
 
+  Engine::Options engine_options(const Machine& machine) const {
+    Engine::Options engine;
+    engine.replicas = int(*recipe_.devices);
+    engine.threads_per_replica = threads_per_replica(recipe_, machine);
+    engine.precision = precision_from_string(recipe_.train.precision);
+    engine.clip_norm = recipe_.train.clip_norm;
+    engine.clip_value = recipe_.train.clip_value;
+    engine.ema = recipe_.train.ema;
+    engine.loss = Loss(Loss::kind_of(recipe_.train.loss), recipe_.train.label_smoothing);
+    engine.target_values = feed_->target_values();
+    engine.memory_format = memory_format(recipe_);
+    engine.input = input_;
+    return engine;
+  }
+
+  static at::MemoryFormat memory_format(const recipe::Recipe& recipe) {
+    return recipe.train.memory_format == "channels_last" ? at::MemoryFormat::ChannelsLast
+                                                         : at::MemoryFormat::Contiguous;
+  }
+
+  // On the first slot of the run.
+  std::pair<std::string, std::string> measure_precision(const recipe::Recipe& recipe, const Machine& machine,
+                                                        model::Model& built) const {
+    const data::Slot slot = RunPlan(recipe, train_data_->info().samples).slots().slot(0, 0);
+    const int64_t count = int64_t(slot.count);
+    const at::Tensor images = at::empty({count, input_.channels, input_.height, input_.width}, at::kFloat);
+    const at::Tensor target = feed_->target_values() == 0 ? at::empty({count}, at::kLong)
+                                                          : at::empty({count, feed_->target_values()}, at::kFloat);
+    feed_->fill(slot, images, target);
+    at::set_num_threads(threads_per_replica(recipe, machine));
+    const Loss loss(Loss::kind_of(recipe.train.loss), recipe.train.label_smoothing);
+    const PrecisionChoice choice = choose_precision(built, loss, images.contiguous(memory_format(recipe)), target);
+    return {to_string(choice.precision), choice.reason};
+  }
+
+  void restore() {
+    std::vector<std::string> notes;
+    if (std::optional<RunState> found = saved_->restore(*engine_, &notes)) state_ = *found;
+    for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
+    watch_->restored(state_);
+    if (!state_.scaler.is_null()) engine_->scaler().from_json(state_.scaler);
+    if (spikes_ && !state_.spike_detector.is_null()) spikes_->from_json(state_.spike_detector);
+  }
+
+  void step() {
+    const double begin = clock_.monotonic_seconds();
+    StepSettings settings;
+    settings.lr = schedule_->rate(state_.applied_samples) * watch_->lr_factor();
+    settings.momentum = schedule_->momentum(state_.applied_samples);
+    settings.step = state_.applied_steps + 1;
+    if (spikes_ && recipe_.train.loss_spike->action != "record") settings.loss_limit = spikes_->limit();
+    const StepResult result = engine_->step(plan_->slots(), state_.step, settings,
+                                            [this](const data::Slot& slot, const at::Tensor& images,
+                                                   const at::Tensor& target) { feed_->fill(slot, images, target); });
+    if (!result.finite && !result.overflowed)
+      diverged(str("the loss or a gradient became NaN or infinite in step ", state_.step + 1));
     ++state_.step;
-    state_.log_loss_sum += result.loss_sum;
-    state_.log_samples += result.samples;
+    if (result.finite && !result.over_limit) {
+      ++state_.applied_steps;
+      state_.applied_samples += result.samples;
+    }
+    const double loss = result.loss_sum / double(result.samples);
+    if (result.finite) watch_loss(loss, result.over_limit);
+    // A loss that overflowed in fp16 is of the scale's making: it does not enter the mean.
+    if (std::isfinite(loss)) {
+      state_.log_loss_sum += result.loss_sum;
+      state_.log_samples += result.samples;
+    }
     state_.log_time += result.time;
     state_.time += result.time;
-    const bool first = !std::exchange(stepped_, true);
-    const double now = clock_.monotonic_seconds();
-    if (first || state_.step == plan_->total_steps() || now - last_progress_ >= kProgressSeconds) {
-      const double rate = progress_seconds_ > 0 ? double(progress_samples_) / progress_seconds_ : 0;
-      observer_.progress({state_.step, samples(), double(samples()) / double(plan_->samples_per_epoch()),
-                          result.loss_sum / double(result.samples), lr, rate, clock_.unix_seconds(), first});
-      last_progress_ = now;
-      progress_samples_ = 0;
-      progress_seconds_ = 0;
-    }
-    if (state_.step % log_every_ == 0 || state_.step == plan_->total_steps()) log_->write_step(state_, samples(), lr);
+    report_progress(result, loss, settings.lr);
+    if (state_.step % log_every_ == 0 || state_.step == plan_->total_steps())
+      log_->write_step(state_, samples(), settings.lr);
     const double end = clock_.monotonic_seconds();
     progress_samples_ += result.samples;
     progress_seconds_ += end - begin;
@@ -153,8 +214,60 @@ class Run {
     state_.time += book_keeping;
   }
 
-  // False: stopped on request before it was done.
-  bool evaluate() {
+  void report_progress(const StepResult& result, double loss, double lr) {
+    const bool first = !std::exchange(stepped_, true);
+    const double now = clock_.monotonic_seconds();
+    if (!first && state_.step != plan_->total_steps() && now - last_progress_ < kProgressSeconds) return;
+    const double rate = progress_seconds_ > 0 ? double(progress_samples_) / progress_seconds_ : 0;
+    if (!result.finite) loss = state_.last_loss;
+    observer_.progress({state_.step, samples(), double(samples()) / double(plan_->samples_per_epoch()), loss, lr, rate,
+                        clock_.unix_seconds(), first});
+    last_progress_ = now;
+    progress_samples_ = 0;
+    progress_seconds_ = 0;
+  }
+
+  // After the step that state_.step counts. skipped: its update was not made, because of its loss.
+  void watch_loss(double loss, bool skipped) {
+    if (!spikes_) return;
+    if (loss <= spikes_->limit()) return spikes_->observe(loss);
+    const std::string& action = recipe_.train.loss_spike->action;
+    record_spike(loss, action);
+    std::string done = "recorded in spikes.jsonl";
+    if (skipped) done = "its update was skipped";
+    if (skipped && action == "rollback" && saved_->newest_step() > 0) {
+      // The samples since the checkpoint stay consumed: to meet them again in the same state would end the same way.
+      std::vector<std::string> notes;
+      const std::optional<RunState> before = saved_->restore(*engine_, &notes);
+      for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
+      if (before) {
+        state_.applied_steps = before->applied_steps;
+        state_.applied_samples = before->applied_samples;
+        if (!before->scaler.is_null()) engine_->scaler().from_json(before->scaler);
+        done = str("back to the weights of step ", before->step);
+      }
+    }
+    observer_.note(/*warning=*/true, str("loss ", formatted("%.4g", loss), " in step ", state_.step, ", after ",
+                                         formatted("%.4g", spikes_->mean()), " on average: ", done));
+  }
+
+  void record_spike(double loss, const std::string& action) {
+    OrderedJson line = {
+        {"t", clock_.unix_seconds()},        {"step", state_.step}, {"loss", loss}, {"mean", spikes_->mean()},
+        {"deviation", spikes_->deviation()}, {"action", action}};
+    line["samples"] = OrderedJson::array();
+    std::vector<uint64_t> indices;
+    for (uint64_t i = 0; i < plan_->slots().slots_per_step(); ++i) {
+      const data::Slot slot = plan_->slots().slot(state_.step - 1, i);
+      feed_->samples_of(slot, indices);
+      for (const uint64_t index : indices) line["samples"].push_back(index);
+      line["epoch"] = slot.epoch;
+    }
+    spike_log_->write(line);
+  }
+
+  // False: stopped on request before it was done. best: whether it is the best one so far.
+  bool evaluate(bool* best = nullptr) {
     if (!evaluation_data_) {
       state_.evaluation_pending = false;
       return true;
@@ -172,10 +285,16 @@ class Run {
     state_.evaluation = details->result;
     state_.evaluated = true;
     state_.evaluation_pending = false;
+    const bool is_best = watch_->evaluated(state_);
+    if (best != nullptr) *best = is_best;
     log_->write_evaluation(state_.evaluation, samples());
     write_file_atomically(fs_, options_.run_directory + "/evaluation.json",
                           train::to_json(*details, *evaluation_data_).dump() + "\n");
     observer_.evaluated(state_.evaluation);
+    if (state_.stopped_early)
+      observer_.note(/*warning=*/false,
+                     str("stopped early: ", state_.evaluations_without_better,
+                         " evaluations in a row were not better than that of step ", state_.best->step));
     return true;
   }
 
@@ -195,9 +314,10 @@ class Run {
   void open_evaluation(std::unique_ptr<data::Dataset> dataset) {
     evaluation_data_ = std::move(dataset);
     const data::DatasetInfo& info = evaluation_data_->info();
+    for (const std::string& note : info.notes) observer_.note(/*warning=*/false, note);
     if (info.channels != input_.channels || info.height != input_.height || info.width != input_.width)
       throw Error(ErrorKind::kData, recipe_.data.eval->path,
-                  str("evaluation pictures are ", info.channels, "x", info.height, "x", info.width, ", training ones ",
+                  str("evaluation samples are ", info.channels, "x", info.height, "x", info.width, ", training ones ",
                       input_.channels, "x", input_.height, "x", input_.width));
     evaluation_filler_.emplace(*evaluation_data_, recipe_.data.transforms, recipe_.seed, /*training=*/false);
   }
@@ -205,10 +325,14 @@ class Run {
   void save() {
     if (state_.step == 0 || saved_->newest_step() == state_.step) return;
     const double begin = clock_.monotonic_seconds();
+    if (recipe_.train.precision == "fp16") state_.scaler = engine_->scaler().to_json();
+    if (spikes_) state_.spike_detector = spikes_->to_json();
     log_->sync();  // no checkpoint before its metrics are on the disk: a resume must not leave a gap
     if (!SavedState::finite(*engine_)) diverged(str("a weight became NaN or infinite in step ", state_.step));
     std::vector<std::string> notes;
-    const std::string path = saved_->save(*engine_, state_, samples(), recipe_.checkpoint.keep, &notes);
+    const std::optional<uint64_t> spared =
+        recipe_.checkpoint.best && state_.best ? std::optional(state_.best->step) : std::nullopt;
+    const std::string path = saved_->save(*engine_, state_, samples(), recipe_.checkpoint.keep, spared, &notes);
     for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
     last_save_ = clock_.monotonic_seconds();
     state_.checkpoint_seconds += last_save_ - begin;
@@ -225,7 +349,7 @@ class Run {
     std::string kept = "no checkpoint had been saved yet";
     if (saved_->newest_step() < state_.step && state_.step > 0 && SavedState::finite(*engine_)) {
       // The state before the failing step is whole; without pruning, so that older ones stay to go back to.
-      saved_->save(*engine_, state_, samples(), /*keep=*/0, nullptr);
+      saved_->save(*engine_, state_, samples(), /*keep=*/0, /*spared=*/std::nullopt, nullptr);
     }
     if (saved_->newest_step() > 0) kept = str("the last good state is kept: ", saved_->newest_path());
     throw Error(ErrorKind::kDiverged, "", what, kept + "; " + finite_advice(recipe_));
@@ -247,6 +371,12 @@ class Run {
                {"samples_per_second", seconds > 0 ? double(outcome.samples) / seconds : 0.0},
                {"peak_rss_bytes", peak_rss_bytes()}};
     if (state_.evaluated) summary["eval"] = to_json(state_.evaluation);
+    if (state_.best) {
+      summary["best"] = to_json(*state_.best);
+      summary["best"]["step"] = state_.best->step;
+    }
+    if (state_.stopped_early) summary["stopped_early"] = true;
+    if (state_.applied_steps != state_.step) summary["skipped_steps"] = state_.step - state_.applied_steps;
     summary["train_loss"] = state_.last_loss;
     summary["parameters"] = model::count_parameters(engine_->model());
     summary["devices"] = *recipe_.devices;
@@ -269,10 +399,14 @@ class Run {
   const std::function<bool()>& stop_;
 
   std::unique_ptr<data::Dataset> train_data_, evaluation_data_;
-  std::optional<data::BatchFiller> filler_, evaluation_filler_;
+  std::optional<DataFeed> feed_;
+  std::optional<data::BatchFiller> evaluation_filler_;
   model::InputShape input_;
   std::optional<RunPlan> plan_;
   std::optional<Schedule> schedule_;
+  std::optional<EvaluationWatch> watch_;
+  std::optional<SpikeDetector> spikes_;
+  std::optional<record::MetricsWriter> spike_log_;
   std::optional<Engine> engine_;
   std::optional<SavedState> saved_;
   std::optional<RunLog> log_;

@@ -56,7 +56,7 @@ class Reporter final : public train::TrainObserver {
     send(proto::CheckpointDone{step, path, seconds});
   }
   void evaluated(const train::Evaluation& evaluation) override {
-    send(proto::EvaluationDone{evaluation.step, evaluation.samples, evaluation.loss, evaluation.top1,
+    send(proto::EvaluationDone{evaluation.step, evaluation.samples, evaluation.loss, evaluation.metrics,
                                evaluation.seconds});
   }
 

@@ -1,0 +1,40 @@
+// skytrain/train/data_feed.h
+//
+// From a slot of the run to its tensors: which samples it holds, their pixels and targets, augmented and mixed.
+
+#pragma once
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "skytrain/data/batch.h"
+#include "skytrain/data/dataset.h"
+#include "skytrain/data/mixing.h"
+#include "skytrain/data/slots.h"
+#include "skytrain/recipe/recipe.h"
+
+namespace skytrain::train {
+
+class DataFeed {
+ public:
+  // dataset must outlive this. Throws Error(kRecipe) for transforms or mixing that don't fit it.
+  DataFeed(const data::Dataset& dataset, const recipe::Recipe& recipe);
+
+  // As train::FillSlot. Thread-safe.
+  void fill(const data::Slot& slot, const at::Tensor& images, const at::Tensor& target) const;
+
+  // Engine::Options::target_values: 0, the values of a sample, or the shares of its classes when samples are mixed.
+  int64_t target_values() const { return target_values_; }
+
+  // The samples of a slot, by index in the data set.
+  void samples_of(const data::Slot& slot, std::vector<uint64_t>& indices) const;
+
+ private:
+  const data::Dataset& dataset_;
+  data::BatchFiller filler_;
+  data::Mixing mixing_;
+  uint64_t seed_;
+  int64_t target_values_ = 0;
+};
+
+}  // namespace skytrain::train

@@ -1,0 +1,36 @@
+#include "skytrain/train/spike_detector.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace skytrain::train {
+
+SpikeDetector::SpikeDetector(double threshold, uint64_t window) : threshold_(threshold), window_(window) {}
+
+double SpikeDetector::deviation() const { return std::sqrt(variance_); }
+
+double SpikeDetector::limit() const {
+  // Nearly constant losses have next to no deviation: a thousandth of the loss is never a spike.
+  const double least = 1e-3 * std::abs(mean_);
+  return seen_ < window_ ? std::numeric_limits<double>::infinity() : mean_ + threshold_ * std::max(deviation(), least);
+}
+
+void SpikeDetector::observe(double loss) {
+  ++seen_;
+  // Weighted like a plain mean until the window is full, so that the first steps do not count for ever.
+  const double weight = 1 / double(std::min(seen_, window_));
+  const double difference = loss - mean_;
+  mean_ += weight * difference;
+  variance_ = (1 - weight) * (variance_ + weight * difference * difference);
+}
+
+Json SpikeDetector::to_json() const { return {{"seen", seen_}, {"mean", mean_}, {"variance", variance_}}; }
+
+void SpikeDetector::from_json(const Json& json) {
+  seen_ = json.at("seen");
+  mean_ = json.at("mean");
+  variance_ = json.at("variance");
+}
+
+}  // namespace skytrain::train
