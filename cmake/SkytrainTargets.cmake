@@ -33,6 +33,7 @@ skytrain_external(yaml PKG yaml-cpp)
 skytrain_external(zlib PKG zlib)
 skytrain_external(deflate PKG libdeflate)
 skytrain_external(png PKG libpng)
+skytrain_external(jpeg PKG libjpeg)
 
 set_property(GLOBAL PROPERTY SKYTRAIN_FOLDERS "")
 

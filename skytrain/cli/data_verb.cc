@@ -6,6 +6,7 @@
 #include "skytrain/base/text.h"
 #include "skytrain/cli/output.h"
 #include "skytrain/cli/verb.h"
+#include "skytrain/data/csv_reader.h"
 #include "skytrain/data/dataset.h"
 
 namespace skytrain::cli {
@@ -13,63 +14,180 @@ namespace {
 
 struct VerifyFlags {
   std::string path;
-  std::string format = "idx";
+  std::string format = "auto";
+  std::vector<std::string> target;
   bool json = false;
 };
 
-// More classes than any label of the format can name: verifying checks the files, not whether they fit a model.
-constexpr int64_t kAnyClasses = 1'000'000;
+constexpr size_t kMostDamageShown = 20;
+constexpr int64_t kCheckedSize =
+    16;  // pixels to which pictures are scaled, which are read only to see that they can be
 
-// The splits of which at least one file is there. Both when there is none: opening says what is missing.
-std::vector<std::string> splits_found(FileSystem& fs, const std::string& path) {
-  const auto info = fs.stat(path);
-  if (!info) {
-    throw Error(ErrorKind::kData, path, "there is no such file or folder", "give the folder that holds the data set");
+// Formats that are files: synthetic data needs no looking at.
+std::vector<std::string> file_formats() {
+  std::vector<std::string> formats = data::dataset_formats();
+  std::erase(formats, "synthetic");
+  return formats;
+}
+
+bool any_begins(const std::vector<std::string>& names, std::string_view prefix) {
+  return std::any_of(names.begin(), names.end(), [&](const auto& name) { return name.starts_with(prefix); });
+}
+
+// From what lies there. idx when a folder holds nothing telling: opening it says what is missing.
+std::string guess_format(const FileSystem& fs, const std::string& path, const FileInfo& info) {
+  if (info.type != FileInfo::Type::kDirectory) {
+    if (path.ends_with(".csv")) return "csv";
+    if (path.ends_with(".bin") || path.ends_with(".bin.gz")) return "cifar10";
+    throw Error(ErrorKind::kData, path, "its name does not tell the format of the data set",
+                "give the folder of the data set, or --format: " + join(file_formats(), ", "));
   }
+  const std::vector<std::string> names = fs.list(path);
+  if (any_begins(names, "train-") || any_begins(names, "t10k-")) return "idx";
+  if (any_begins(names, "data_batch_") || any_begins(names, "test_batch") || any_begins(names, "cifar-10-")) {
+    return "cifar10";
+  }
+  const bool folders = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    const std::optional<FileInfo> entry = fs.stat(path + "/" + name);
+    return !name.starts_with(".") && entry && entry->type == FileInfo::Type::kDirectory;
+  });
+  return folders ? "imagefolder" : "idx";
+}
+
+// The splits of which at least one file is there; train when there is none: opening says what is missing.
+std::vector<std::string> splits_found(const FileSystem& fs, const std::string& path, const std::string& format) {
+  std::vector<std::string> names;
+  if (fs.stat(path)->type == FileInfo::Type::kDirectory) names = fs.list(path);
+  if (format == "cifar10" && fs.exists(path + "/cifar-10-batches-bin")) names = fs.list(path + "/cifar-10-batches-bin");
   std::vector<std::string> found;
-  if (info->type == FileInfo::Type::kDirectory) {
-    const std::vector<std::string> names = fs.list(path);
-    const auto any_begins = [&](std::string_view prefix) {
-      return std::any_of(names.begin(), names.end(), [&](const auto& name) { return name.rfind(prefix, 0) == 0; });
-    };
-    if (any_begins("train-")) found.push_back("train");
-    if (any_begins("t10k-") || any_begins("test-")) found.push_back("test");
-  }
+  if (any_begins(names, format == "idx" ? "train-" : "data_batch_")) found.emplace_back("train");
+  if (any_begins(names, format == "idx" ? "t10k-" : "test_batch")) found.emplace_back("test");
   return found.empty() ? std::vector<std::string>{"train"} : found;
 }
 
+std::unique_ptr<data::Dataset> open_csv(const FileSystem& fs, const recipe::DatasetSpec& spec) {
+  if (spec.target.empty()) {
+    data::CsvReader reader(fs, spec.path);
+    std::vector<std::string> columns;
+    if (reader.next()) {
+      for (const auto& field : reader.fields()) columns.emplace_back(printable(field.text, 60));
+    }
+    throw Error(ErrorKind::kUsage, "--target", "format csv needs it: the column of the class, or those of the values",
+                "the first line of " + spec.path + ": " + join(columns, ", "));
+  }
+  data::OpenOptions options;
+  if (spec.target.size() > 1) options.target = data::TargetKind::kValues;
+  try {
+    return data::open_dataset(fs, spec, options);
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kData || spec.target.size() > 1) throw;
+    // One column may be of a class or of a value.
+    options.target = data::TargetKind::kValues;
+    try {
+      return data::open_dataset(fs, spec, options);
+    } catch (const Error&) {
+      throw error;
+    }
+  }
+}
+
+// Reads each picture; what can't be read is named.
+void check_pictures(const data::Dataset& dataset, const std::string& path) {
+  const uint64_t samples = dataset.info().samples;
+  data::Scratch scratch;
+  std::vector<std::string> damage;
+  uint64_t damaged = 0;
+  for (uint64_t i = 0; i < samples; ++i) {
+    try {
+      dataset.pixels(i, scratch);
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kData) throw;
+      if (damage.size() < kMostDamageShown) damage.push_back(error.where() + ": " + error.problem());
+      ++damaged;
+    }
+  }
+  if (damaged == 0) return;
+  if (damaged > damage.size()) damage.push_back(str("and ", damaged - damage.size(), " more"));
+  throw Error(ErrorKind::kData, path, str(damaged, " of ", samples, " pictures can't be used"), join(damage, "\n"));
+}
+
 OrderedJson info_json(const data::DatasetInfo& info) {
-  return {{"samples", info.samples}, {"classes", info.classes}, {"channels", info.channels},
-          {"height", info.height},   {"width", info.width},     {"fingerprint", info.fingerprint}};
+  OrderedJson json = {{"samples", info.samples}};
+  if (info.values == 0) json["classes"] = info.classes;
+  if (info.values > 0) json["values"] = info.values;
+  if (!info.class_names.empty()) json["class_names"] = info.class_names;
+  if (info.elements == data::Elements::kFloat32) {
+    json["features"] = info.channels;
+    json["feature_names"] = info.feature_names;
+  } else if (info.format != "imagefolder") {  // whose pictures are scaled to what a recipe asks for
+    json["channels"] = info.channels;
+    json["height"] = info.height;
+    json["width"] = info.width;
+  }
+  json["fingerprint"] = info.fingerprint;
+  if (!info.notes.empty()) json["notes"] = info.notes;
+  return json;
+}
+
+std::string counted(int64_t count, const char* one, const char* many) {
+  return str(human_count(static_cast<double>(count)), " ", count == 1 ? one : many);
+}
+
+std::string describe(const data::DatasetInfo& info) {
+  std::string text = counted(static_cast<int64_t>(info.samples), "sample", "samples");
+  if (info.elements == data::Elements::kFloat32) text += ", " + counted(info.channels, "feature", "features");
+  if (info.values > 0) text += ", " + counted(info.values, "value to predict", "values to predict");
+  if (info.values == 0) text += ", " + counted(info.classes, "class", "classes");
+  if (!info.class_names.empty()) {
+    constexpr size_t kShown = 10;
+    const size_t shown = std::min(kShown, info.class_names.size());
+    text += " (" + join({info.class_names.begin(), info.class_names.begin() + static_cast<ptrdiff_t>(shown)}, ", ") +
+            (info.class_names.size() > shown ? ", …)" : ")");
+  }
+  if (info.elements == data::Elements::kUint8 && info.format != "imagefolder") {
+    text += str(", ", info.channels, " x ", info.height, " x ", info.width);
+  }
+  return text + ", fingerprint " + info.fingerprint;
 }
 
 int verify(const VerifyFlags& flags) {
-  FileSystem& fs = FileSystem::real();
-  if (flags.format != "idx") {
+  const FileSystem& fs = FileSystem::real();
+  const std::vector<std::string> formats = file_formats();
+  if (flags.format != "auto" && std::find(formats.begin(), formats.end(), flags.format) == formats.end()) {
     throw Error(ErrorKind::kUsage, "--format",
-                str("there is no format \"", printable(flags.format, 60), "\"", did_you_mean(flags.format, {"idx"})),
-                "formats: idx");
+                str("there is no format \"", printable(flags.format, 60), "\"", did_you_mean(flags.format, formats)),
+                "formats: " + join(formats, ", "));
   }
-  OrderedJson splits = OrderedJson::object();
-  for (const std::string& split : splits_found(fs, flags.path)) {
-    recipe::DatasetSpec spec;
-    spec.path = flags.path;
-    spec.format = flags.format;
-    spec.split = split;
-    const auto dataset = data::open_dataset(fs, spec, kAnyClasses, /*seed=*/0, /*eval=*/split == "test");
-    splits[split] = info_json(dataset->info());
+  const std::optional<FileInfo> found = fs.stat(flags.path);
+  if (!found) {
+    throw Error(ErrorKind::kData, flags.path, "there is no such file or folder",
+                "give the folder that holds the data set");
+  }
+  recipe::DatasetSpec spec;
+  spec.path = flags.path;
+  spec.format = flags.format == "auto" ? guess_format(fs, flags.path, *found) : flags.format;
+  spec.target = flags.target;
+  spec.size = kCheckedSize;
+  if (!spec.target.empty() && spec.format != "csv") {
+    throw Error(ErrorKind::kUsage, "--target", "is for format csv, and this is " + spec.format);
+  }
+
+  OrderedJson parts = OrderedJson::object();
+  TwoColumns table;
+  const bool splits = spec.format == "idx" || spec.format == "cifar10";
+  for (const std::string& part : splits ? splits_found(fs, flags.path, spec.format) : std::vector<std::string>{"all"}) {
+    spec.split = part;
+    const auto dataset = spec.format == "csv" ? open_csv(fs, spec) : data::open_dataset(fs, spec, {});
+    if (dataset->info().elements == data::Elements::kUint8) check_pictures(*dataset, flags.path);
+    parts[part] = info_json(dataset->info());
+    table.row(part, describe(dataset->info()));
+    for (const std::string& note : dataset->info().notes) table.row("note", printable(note, 2000));
   }
   if (flags.json) {
-    print_json({{"status", "ok"}, {"path", flags.path}, {"format", flags.format}, {"splits", splits}});
-    return 0;
+    print_json({{"status", "ok"}, {"path", flags.path}, {"format", spec.format}, {"splits", parts}});
+  } else {
+    print_result(table.text());
   }
-  TwoColumns table;
-  for (const auto& [split, info] : splits.items()) {
-    table.row(split, str(human_count(info["samples"]), " samples, ", info["classes"].get<int64_t>(), " classes, ",
-                         info["channels"].get<int64_t>(), " x ", info["height"].get<int64_t>(), " x ",
-                         info["width"].get<int64_t>(), ", fingerprint ", info["fingerprint"].get<std::string>()));
-  }
-  print_result(table.text());
   return 0;
 }
 
@@ -80,8 +198,13 @@ void add_data(CLI::App& app, Actions& actions) {
   CLI::App* sub = app.add_subcommand("verify", "Read a data set as training would, and tell what is in it");
   add_help_flag(*sub, "skytrain data verify data/mnist --json");
   auto flags = std::make_shared<VerifyFlags>();
-  sub->add_option("PATH", flags->path, "Folder of the data set")->required()->type_name("FOLDER");
-  sub->add_option("--format", flags->format, "Format of the data set")->capture_default_str();
+  sub->add_option("PATH", flags->path, "Folder, or file, of the data set")->required()->type_name("PATH");
+  sub->add_option("--format", flags->format, "Format of the data set: " + join(file_formats(), ", ") + "; auto: guess")
+      ->capture_default_str();
+  sub->add_option("--target", flags->target, "csv: column of the class, or of a value (may be repeated)")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("COLUMN");
   sub->add_flag("--json", flags->json, "Print the result as JSON");
   actions[sub] = [flags] { return verify(*flags); };
 }

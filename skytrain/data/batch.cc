@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
@@ -19,31 +20,24 @@ inline void look_up(const uint8_t* __restrict from, float* __restrict to, int64_
   for (int64_t i = 0; i < count; ++i) to[i] = table[from[i]];
 }
 
-void apply_normalize(std::vector<float>& lookup, int64_t channels, const recipe::TransformSpec& transform,
-                     const std::string& where) {
-  const auto check_count = [&](const char* key, const std::vector<double>& values) {
-    if (values.size() != 1 && values.size() != static_cast<size_t>(channels)) {
-      throw Error(ErrorKind::kRecipe, where + "." + key,
-                  str("has ", values.size(), " values, but the images have ", channels,
-                      channels == 1 ? " channel" : " channels"),
-                  "give one value a channel, or one for all");
-    }
-  };
-  check_count("mean", transform.mean);
-  check_count("std", transform.std);
-  for (int64_t c = 0; c < channels; ++c) {
-    const size_t at = static_cast<size_t>(c);
-    const float mean = static_cast<float>(transform.mean[transform.mean.size() == 1 ? 0 : at]);
-    const float std = static_cast<float>(transform.std[transform.std.size() == 1 ? 0 : at]);
-    if (!std::isfinite(mean)) throw Error(ErrorKind::kRecipe, where + ".mean", "is not finite");
-    if (!std::isfinite(std) || std <= 0) {
-      throw Error(ErrorKind::kRecipe, where + ".std", "must be above 0 (and finite in float32)");
-    }
-    for (size_t value = 0; value < 256; ++value) {
-      float& entry = lookup[at * 256 + value];
-      entry = (entry - mean) / std;
-    }
-  }
+inline void look_up_mirrored(const uint8_t* __restrict from, float* __restrict to, int64_t count,
+                             const float* __restrict table) {
+  for (int64_t i = 0; i < count; ++i) to[count - 1 - i] = table[from[i]];
+}
+
+void check_count(const DatasetInfo& info, const std::string& where, const std::vector<double>& values) {
+  if (values.size() == 1 || values.size() == static_cast<size_t>(info.channels)) return;
+  const bool pictures = info.elements == Elements::kUint8;
+  const std::string unit = pictures ? "channel" : "feature";
+  throw Error(ErrorKind::kRecipe, where,
+              str("has ", values.size(), " values, but the ", pictures ? "images" : "samples", " have ", info.channels,
+                  " ", unit, info.channels == 1 ? "" : "s"),
+              "give one value a " + unit + ", or one for all");
+}
+
+void check_pictures(const DatasetInfo& info, const std::string& where) {
+  if (info.elements == Elements::kUint8) return;
+  throw Error(ErrorKind::kRecipe, where, "is for pictures, but the samples are rows of features", "remove it");
 }
 
 }  // namespace
@@ -51,25 +45,37 @@ void apply_normalize(std::vector<float>& lookup, int64_t channels, const recipe:
 BatchFiller::BatchFiller(const Dataset& dataset, const std::vector<recipe::TransformSpec>& transforms, uint64_t seed,
                          bool training)
     : dataset_(dataset), seed_(seed) {
-  const int64_t channels = dataset.info().channels;
-  lookup_.resize(static_cast<size_t>(channels) * 256);
-  for (size_t i = 0; i < lookup_.size(); ++i) lookup_[i] = static_cast<float>(i % 256) / 255.0f;
-  bool cropped = false;
+  const bool pictures = dataset.info().elements == Elements::kUint8;
+  if (pictures) {
+    lookup_.resize(static_cast<size_t>(dataset.info().channels) * 256);
+    for (size_t i = 0; i < lookup_.size(); ++i) lookup_[i] = static_cast<float>(i % 256) / 255.0f;
+  }
+  bool cropped = false, flipped = false;
   for (size_t i = 0; i < transforms.size(); ++i) {
     const recipe::TransformSpec& transform = transforms[i];
     const std::string where = str("data.transforms[", i, "].", transform.name);
     if (transform.name == "normalize") {
-      apply_normalize(lookup_, channels, transform, where);
+      add_normalization(transform, where);
     } else if (transform.name == "pad_crop") {
+      check_pictures(dataset.info(), where);
       if (transform.pad < 0 || transform.pad > kMaxPad) {
         throw Error(ErrorKind::kRecipe, where + ".pad", str("is ", transform.pad, ", expected 0..", kMaxPad));
       }
-      if (cropped)
+      if (std::exchange(cropped, true)) {
         throw Error(ErrorKind::kRecipe, where, "appears twice", "one pad_crop with a larger pad does the same");
-      cropped = true;
+      }
       if (training) pad_ = transform.pad;
+    } else if (transform.name == "flip") {
+      check_pictures(dataset.info(), where);
+      if (!(transform.p >= 0 && transform.p <= 1)) {
+        throw Error(ErrorKind::kRecipe, where + ".p", str("is ", transform.p, ", expected 0..1"));
+      }
+      if (std::exchange(flipped, true)) {
+        throw Error(ErrorKind::kRecipe, where, "appears twice", "two flips are one of another probability");
+      }
+      if (training) mirror_probability_ = transform.p;
     } else {
-      const std::vector<std::string> known = {"normalize", "pad_crop"};
+      const std::vector<std::string> known = {"normalize", "pad_crop", "flip"};
       throw Error(ErrorKind::kRecipe, str("data.transforms[", i, "]"),
                   str("unknown transform \"", printable(transform.name), "\"", did_you_mean(transform.name, known)),
                   "known: " + join(known, ", "));
@@ -77,41 +83,103 @@ BatchFiller::BatchFiller(const Dataset& dataset, const std::vector<recipe::Trans
   }
 }
 
-void BatchFiller::fill(uint64_t epoch, std::span<const uint64_t> samples, float* images, int64_t* labels) const {
+void BatchFiller::add_normalization(const recipe::TransformSpec& transform, const std::string& where) {
+  const DatasetInfo& info = dataset_.info();
+  check_count(info, where + ".mean", transform.mean);
+  check_count(info, where + ".std", transform.std);
+  for (int64_t c = 0; c < info.channels; ++c) {
+    const size_t at = static_cast<size_t>(c);
+    const float mean = static_cast<float>(transform.mean[transform.mean.size() == 1 ? 0 : at]);
+    const float std = static_cast<float>(transform.std[transform.std.size() == 1 ? 0 : at]);
+    if (!std::isfinite(mean)) throw Error(ErrorKind::kRecipe, where + ".mean", "is not finite");
+    if (!std::isfinite(std) || std <= 0) {
+      throw Error(ErrorKind::kRecipe, where + ".std", "must be above 0 (and finite in float32)");
+    }
+    if (info.elements == Elements::kFloat32) {
+      normalizations_.push_back({mean, std});
+      continue;
+    }
+    for (size_t value = 0; value < 256; ++value) {
+      float& entry = lookup_[at * 256 + value];
+      entry = (entry - mean) / std;
+    }
+  }
+}
+
+BatchFiller::View BatchFiller::view(uint64_t epoch, uint64_t sample) const {
+  View view;
+  if (pad_ > 0) {
+    const uint64_t bits = make_key(Stream::kCrop, seed_, epoch, sample);
+    const uint64_t places = static_cast<uint64_t>(2 * pad_ + 1);
+    view.down = static_cast<int64_t>(below(static_cast<uint32_t>(bits), places)) - pad_;
+    view.right = static_cast<int64_t>(below(static_cast<uint32_t>(bits >> 32), places)) - pad_;
+  }
+  if (mirror_probability_ > 0) {
+    view.mirrored = unit_interval(make_key(Stream::kFlip, seed_, epoch, sample)) < mirror_probability_;
+  }
+  return view;
+}
+
+void BatchFiller::fill_picture(const uint8_t* pixels, const View& view, float* out) const {
   const DatasetInfo& info = dataset_.info();
   const int64_t height = info.height, width = info.width, plane = height * width;
-  for (const uint64_t sample : samples) {
-    const uint8_t* pixels = dataset_.pixels(sample);
-    *labels++ = dataset_.label(sample);
-    // How far the crop lies from the image itself, in [-pad, pad].
-    int64_t down = 0, right = 0;
-    if (pad_ > 0) {
-      const uint64_t bits = make_key(Stream::kCrop, seed_, epoch, sample);
-      const uint64_t places = static_cast<uint64_t>(2 * pad_ + 1);
-      down = static_cast<int64_t>(below(static_cast<uint32_t>(bits), places)) - pad_;
-      right = static_cast<int64_t>(below(static_cast<uint32_t>(bits >> 32), places)) - pad_;
+  const bool moved = view.down != 0 || view.right != 0;
+  // Columns without a pixel of the picture, on the left and the right of the crop; one of the two is 0.
+  const int64_t left = std::clamp<int64_t>(-view.right, 0, width), right = std::clamp<int64_t>(view.right, 0, width);
+  const int64_t inside = width - left - right;
+  const int64_t begin = view.mirrored ? right : left;  // where the pixels begin in a line of the output
+  for (int64_t c = 0; c < info.channels; ++c, pixels += plane, out += plane) {
+    const float* table = lookup_.data() + c * 256;
+    if (!moved && !view.mirrored) {
+      look_up(pixels, out, plane, table);
+      continue;
     }
-    for (int64_t c = 0; c < info.channels; ++c, pixels += plane, images += plane) {
-      const float* table = lookup_.data() + c * 256;
-      if (down == 0 && right == 0) {
-        look_up(pixels, images, plane, table);
+    // Padding has pixel value 0, which normalisation then maps like any other.
+    for (int64_t y = 0; y < height; ++y) {
+      float* line = out + y * width;
+      const int64_t from = y + view.down;
+      if (from < 0 || from >= height) {
+        std::fill_n(line, width, table[0]);
         continue;
       }
-      // Padding has pixel value 0, which normalisation then maps like any other.
-      const int64_t left_pad = std::clamp<int64_t>(-right, 0, width);
-      const int64_t right_pad = std::clamp<int64_t>(right, 0, width);
-      const int64_t inside = width - left_pad - right_pad;  // one of the two pads is 0
-      for (int64_t y = 0; y < height; ++y) {
-        float* out = images + y * width;
-        const int64_t from = y + down;
-        if (from < 0 || from >= height) {
-          std::fill_n(out, width, table[0]);
-          continue;
-        }
-        std::fill_n(out, left_pad, table[0]);
-        look_up(pixels + from * width + right_pad, out + left_pad, inside, table);
-        std::fill_n(out + left_pad + inside, right_pad, table[0]);
+      std::fill_n(line, begin, table[0]);
+      const uint8_t* first = pixels + from * width + right;
+      if (view.mirrored) {
+        look_up_mirrored(first, line + begin, inside, table);
+      } else {
+        look_up(first, line + begin, inside, table);
       }
+      std::fill_n(line + begin + inside, width - begin - inside, table[0]);
+    }
+  }
+}
+
+void BatchFiller::fill_features(const float* features, float* out) const {
+  const size_t count = static_cast<size_t>(dataset_.info().channels);
+  std::copy_n(features, count, out);
+  for (size_t first = 0; first < normalizations_.size(); first += count) {
+    for (size_t c = 0; c < count; ++c) {
+      const Normalization& n = normalizations_[first + c];
+      out[c] = (out[c] - n.mean) / n.std;
+    }
+  }
+}
+
+void BatchFiller::fill(uint64_t epoch, std::span<const uint64_t> samples, float* images, Targets targets) const {
+  thread_local Scratch scratch;
+  const DatasetInfo& info = dataset_.info();
+  const int64_t size = info.channels * info.height * info.width;
+  for (const uint64_t sample : samples) {
+    if (info.elements == Elements::kUint8) {
+      fill_picture(dataset_.pixels(sample, scratch), view(epoch, sample), images);
+    } else {
+      fill_features(dataset_.features(sample), images);
+    }
+    images += size;
+    if (info.values == 0) {
+      *targets.labels++ = dataset_.label(sample);
+    } else {
+      targets.values = std::copy_n(dataset_.values(sample), info.values, targets.values);
     }
   }
 }

@@ -5,18 +5,19 @@
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
+#include "skytrain/data/cifar10.h"
+#include "skytrain/data/csv.h"
 #include "skytrain/data/idx.h"
+#include "skytrain/data/image_folder.h"
 #include "skytrain/data/synthetic.h"
 
 namespace skytrain::data {
 namespace {
 
 struct Request {
-  FileSystem& fs;
+  const FileSystem& fs;
   const recipe::DatasetSpec& spec;
-  int64_t classes;
-  uint64_t seed;
-  bool eval;
+  const OpenOptions& options;
 };
 
 struct Format {
@@ -26,14 +27,29 @@ struct Format {
 
 // A new format is its own file and one line here.
 constexpr Format kFormats[] = {
-    {"idx", [](const Request& r) -> std::unique_ptr<Dataset> { return IdxDataset::open(r.fs, r.spec, r.classes); }},
+    {"idx",
+     [](const Request& r) -> std::unique_ptr<Dataset> { return IdxDataset::open(r.fs, r.spec, r.options.classes); }},
+    {"cifar10",
+     [](const Request& r) -> std::unique_ptr<Dataset> { return Cifar10Dataset::open(r.fs, r.spec, r.options); }},
+    {"imagefolder",
+     [](const Request& r) -> std::unique_ptr<Dataset> { return ImageFolder::open(r.fs, r.spec, r.options); }},
+    {"csv", [](const Request& r) -> std::unique_ptr<Dataset> { return CsvDataset::open(r.fs, r.spec, r.options); }},
     {"synthetic",
      [](const Request& r) -> std::unique_ptr<Dataset> {
-       return SyntheticDataset::make(r.spec, r.classes, r.seed, r.eval);
+       return SyntheticDataset::make(r.spec, r.options.classes, r.options.seed, r.options.eval);
      }},
 };
 
+[[noreturn]] void has_none(const Dataset& dataset, const char* what) {
+  throw Error(ErrorKind::kInternal, dataset.info().format, str("a sample of this data set has no ", what));
+}
+
 }  // namespace
+
+const uint8_t* Dataset::pixels(uint64_t, Scratch&) const { has_none(*this, "pixels"); }
+const float* Dataset::features(uint64_t) const { has_none(*this, "features"); }
+int64_t Dataset::label(uint64_t) const { has_none(*this, "class"); }
+const float* Dataset::values(uint64_t) const { has_none(*this, "values"); }
 
 std::vector<std::string> dataset_formats() {
   std::vector<std::string> names;
@@ -41,12 +57,12 @@ std::vector<std::string> dataset_formats() {
   return names;
 }
 
-std::unique_ptr<Dataset> open_dataset(FileSystem& fs, const recipe::DatasetSpec& spec, int64_t classes, uint64_t seed,
-                                      bool eval) {
+std::unique_ptr<Dataset> open_dataset(const FileSystem& fs, const recipe::DatasetSpec& spec,
+                                      const OpenOptions& options) {
   for (const Format& format : kFormats) {
-    if (format.name == spec.format) return format.open(Request{fs, spec, classes, seed, eval});
+    if (format.name == spec.format) return format.open(Request{fs, spec, options});
   }
-  throw Error(ErrorKind::kRecipe, eval ? "data.eval.format" : "data.train.format",
+  throw Error(ErrorKind::kRecipe, options.eval ? "data.eval.format" : "data.train.format",
               str("unknown format \"", printable(spec.format), "\"", did_you_mean(spec.format, dataset_formats())),
               "known: " + join(dataset_formats(), ", "));
 }

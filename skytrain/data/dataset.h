@@ -1,6 +1,7 @@
 // skytrain/data/dataset.h
 //
-// A finite set of labelled images that any thread may read at any index.
+// A finite set of samples, each with its target, that any thread may read at any index. A sample is a picture of 8-bit
+// pixels or a row of float features; its target is a class or a few float values.
 
 #pragma once
 #include <cstdint>
@@ -10,37 +11,74 @@
 #include <vector>
 
 #include "skytrain/base/file_system.h"
+#include "skytrain/data/scratch.h"
 #include "skytrain/recipe/recipe.h"
 
 namespace skytrain::data {
 
+enum class Elements { kUint8, kFloat32 };
+
 struct DatasetInfo {
   uint64_t samples = 0;  // > 0
-  int64_t channels = 0, height = 0, width = 0;
-  int64_t classes = 0;      // highest label + 1
-  std::string format;       // "idx", "synthetic"
-  std::string fingerprint;  // xxh128 of the content: equal for equal samples, whatever the packing
+  Elements elements = Elements::kUint8;
+  int64_t channels = 0, height = 0, width = 0;  // of features: channels is their number, height and width are 1
+  int64_t classes = 0;                          // highest label + 1, or size of class_names; 0: the target is values
+  int64_t values = 0;                           // float values of a sample's target; 0: the target is a class
+  std::vector<std::string> class_names;         // by label; empty: the format names none
+  std::vector<std::string> feature_names;       // by channel; empty: the format names none
+  std::string format;                           // "idx", "cifar10", "imagefolder", "csv", "synthetic"
+  std::string fingerprint;                      // 32 hex digits that tell one content from another (docs/data.md)
   uint64_t bytes_in_memory = 0;
+  std::vector<std::string> notes;  // what people should know: files passed over, classes without samples; one line each
 };
 
 class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual const DatasetInfo& info() const = 0;
-  // Pixels of sample `index`, uint8, CHW, channels*height*width bytes, valid while the data set lives. Thread-safe.
-  // REQUIRES: index < info().samples.
-  virtual const uint8_t* pixels(uint64_t index) const = 0;
-  virtual int64_t label(uint64_t index) const = 0;
-  // Where sample `index` comes from, for messages: "train-images-idx3-ubyte.gz[1234]".
+
+  // All of these are thread-safe (for different scratches) and REQUIRE index < info().samples. Calling one that does
+  // not fit info().elements or info().values is a bug: Error(kInternal).
+
+  // Of Elements::kUint8: the pixels, CHW, channels*height*width bytes, in the data set's memory or in `scratch`: valid
+  // until scratch is used again. Throws Error(kData) naming the file when the sample turns out to be damaged, and
+  // Error(kEnvironment) for disk trouble or lack of memory.
+  virtual const uint8_t* pixels(uint64_t index, Scratch& scratch) const;
+  // Of Elements::kFloat32: channels*height*width floats, finite, valid while the data set lives.
+  virtual const float* features(uint64_t index) const;
+
+  // Of a target that is a class: [0, info().classes).
+  virtual int64_t label(uint64_t index) const;
+  // Of a target that is values: info().values floats, finite, valid while the data set lives.
+  virtual const float* values(uint64_t index) const;
+
+  // Where sample `index` comes from, for messages: "train-images-idx3-ubyte.gz[1234]", "cat/17.jpg", "table.csv[17]".
   virtual std::string name(uint64_t index) const = 0;
 };
 
-// Opens what `spec` names. seed: of the recipe (synthetic data depends on it); eval: a different draw of synthetic
-// data. classes: of the model; a label outside [0, classes) is refused with its index. Throws Error(kData) naming the
-// file, Error(kEnvironment) for disk trouble or lack of memory, or Error(kRecipe) for a format or split that does not
-// exist and for synthetic data too large to keep.
-std::unique_ptr<Dataset> open_dataset(FileSystem& fs, const recipe::DatasetSpec& spec, int64_t classes, uint64_t seed,
-                                      bool eval);
+// What the loss compares the model's outputs with.
+enum class TargetKind {
+  kClass,   // a class a sample
+  kValues,  // values a sample, where the format has them; sets of classes stay so, and the caller makes them one-hot
+};
+
+// What a run expects of a data set.
+struct OpenOptions {
+  int64_t classes = 0;  // outputs of the model: labels must be below it, values must be as many; 0: anything goes
+  TargetKind target = TargetKind::kClass;
+  uint64_t seed = 0;  // of the recipe: synthetic data depends on it
+  bool eval = false;  // the evaluation set: a different draw of synthetic data; errors say data.eval
+  // The evaluation set of a run: info of its training set. Classes and features that have names are matched by name, so
+  // that labels and channels mean the same in both. nullptr: the set stands alone.
+  const DatasetInfo* train = nullptr;
+};
+
+// Opens what `spec` names. fs must outlive the data set, which may read samples from it later. Throws Error(kData)
+// naming the file (and sample or line), Error(kEnvironment) for disk trouble or lack of memory, or Error(kRecipe) for a
+// format, split or column that does not exist, for targets that don't fit the model's outputs, and for synthetic data
+// too large to keep.
+std::unique_ptr<Dataset> open_dataset(const FileSystem& fs, const recipe::DatasetSpec& spec,
+                                      const OpenOptions& options);
 
 // Names of the formats that open_dataset knows.
 std::vector<std::string> dataset_formats();

@@ -2,9 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstddef>
-
-#include "skytrain/base/hash.h"
 
 namespace skytrain::data {
 namespace {
@@ -15,22 +12,36 @@ void put(uint64_t number, std::byte* out) {
 
 }  // namespace
 
+void FingerprintHash::number(uint64_t number) {
+  std::array<std::byte, 8> bytes;
+  put(number, bytes.data());
+  hash_.update(bytes);
+}
+
+void FingerprintHash::numbers(std::span<const int32_t> numbers) {
+  std::array<std::byte, 8 * 1024> block;
+  while (!numbers.empty()) {
+    const size_t count = std::min(numbers.size(), block.size() / 8);
+    for (size_t i = 0; i < count; ++i) put(static_cast<uint64_t>(int64_t{numbers[i]}), block.data() + 8 * i);
+    hash_.update(std::span(block).first(8 * count));
+    numbers = numbers.subspan(count);
+  }
+}
+
+void FingerprintHash::text(std::string_view text) {
+  number(text.size());
+  hash_.update(std::as_bytes(std::span(text.data(), text.size())));
+}
+
 std::string fingerprint(uint64_t samples, int64_t channels, int64_t height, int64_t width,
                         std::span<const uint8_t> pixels, std::span<const int32_t> labels) {
-  Xxh128 hash;
-  std::array<std::byte, 8 * 1024> block;
-  put(samples, block.data());
-  put(static_cast<uint64_t>(channels), block.data() + 8);
-  put(static_cast<uint64_t>(height), block.data() + 16);
-  put(static_cast<uint64_t>(width), block.data() + 24);
-  hash.update(std::span(block).first(32));
-  hash.update(std::as_bytes(pixels));
-  while (!labels.empty()) {
-    const size_t count = std::min(labels.size(), block.size() / 8);
-    for (size_t i = 0; i < count; ++i) put(static_cast<uint64_t>(int64_t{labels[i]}), block.data() + 8 * i);
-    hash.update(std::span(block).first(8 * count));
-    labels = labels.subspan(count);
-  }
+  FingerprintHash hash;
+  hash.number(samples);
+  hash.number(static_cast<uint64_t>(channels));
+  hash.number(static_cast<uint64_t>(height));
+  hash.number(static_cast<uint64_t>(width));
+  hash.bytes(std::as_bytes(pixels));
+  hash.numbers(labels);
   return hash.hex();
 }
 

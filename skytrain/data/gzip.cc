@@ -99,34 +99,62 @@ void gunzip_exactly(std::span<const uint8_t> compressed, std::span<uint8_t> out,
   }
 }
 
+namespace {
+
+// Reads to the end, or to where the damage is; total: bytes unpacked. Stops when there are more than `limit`.
+Inflater::Status read_through(Inflater& inflater, uint64_t limit, uint64_t& total) {
+  std::vector<uint8_t> window(size_t{1} << 16);
+  Inflater::Status status = Inflater::Status::kMore;
+  for (total = 0; status == Inflater::Status::kMore && total <= limit;) {
+    size_t got = 0;
+    status = inflater.read(window, got);
+    total += got;
+  }
+  return status;
+}
+
+// Of a file that can't be unpacked.
+std::string explain(const Inflater& inflater, Inflater::Status status, uint64_t compressed, const std::string& where) {
+  switch (status) {
+    case Inflater::Status::kTruncated:
+      return "is a truncated gzip file: it ends after " + where;
+    case Inflater::Status::kGarbage:
+      return str("has ", compressed - inflater.used(), " bytes of trailing garbage after its gzip data");
+    default:
+      if (inflater.message() == "incorrect data check") {
+        return "is a damaged gzip file: CRC error (the content does not match its checksum)";
+      }
+      return str("is a damaged gzip file: ", inflater.message(), " near byte ", inflater.used());
+  }
+}
+
+}  // namespace
+
+uint64_t gunzip_size(std::span<const uint8_t> compressed, uint64_t limit, const std::string& file) {
+  Inflater inflater(compressed);
+  uint64_t total = 0;
+  const Inflater::Status status = read_through(inflater, limit, total);
+  if (total > limit) {
+    throw Error(ErrorKind::kData, file, str("unpacks to more than ", human_bytes(static_cast<double>(limit))),
+                "no file of this format is so large");
+  }
+  if (status == Inflater::Status::kEnd) return total;
+  throw Error(ErrorKind::kData, file, explain(inflater, status, compressed.size(), str(total, " decompressed bytes")),
+              "download or copy the file again");
+}
+
 std::string explain_bad_gzip(std::span<const uint8_t> compressed, uint64_t expected_size) {
   Inflater inflater(compressed);
-  std::vector<uint8_t> window(size_t{1} << 16);
   uint64_t total = 0;
-  for (;;) {
-    size_t got = 0;
-    const Inflater::Status status = inflater.read(window, got);
-    total += got;
-    if (total > expected_size) return str("holds more than the ", expected_size, " bytes that its header announces");
-    switch (status) {
-      case Inflater::Status::kMore:
-        continue;
-      case Inflater::Status::kTruncated:
-        return str("is a truncated gzip file: it ends after ", total, " of ", expected_size, " decompressed bytes");
-      case Inflater::Status::kGarbage:
-        return str("has ", compressed.size() - inflater.used(), " bytes of trailing garbage after its gzip data");
-      case Inflater::Status::kDamaged:
-        if (inflater.message() == "incorrect data check") {
-          return "is a damaged gzip file: CRC error (the content does not match its checksum)";
-        }
-        return str("is a damaged gzip file: ", inflater.message(), " near byte ", inflater.used());
-      case Inflater::Status::kEnd:
-        if (total < expected_size) {
-          return str("holds ", total, " decompressed bytes, its header announces ", expected_size);
-        }
-        return "is a damaged gzip file";
-    }
+  const Inflater::Status status = read_through(inflater, expected_size, total);
+  if (total > expected_size) return str("holds more than the ", expected_size, " bytes that its header announces");
+  if (status != Inflater::Status::kEnd) {
+    return explain(inflater, status, compressed.size(), str(total, " of ", expected_size, " decompressed bytes"));
   }
+  if (total < expected_size) {
+    return str("holds ", total, " decompressed bytes, its header announces ", expected_size);
+  }
+  return "is a damaged gzip file";
 }
 
 }  // namespace skytrain::data

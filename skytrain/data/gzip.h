@@ -1,8 +1,8 @@
 // skytrain/data/gzip.h
 //
 // Gzip for files whose decompressed size is known before they are decompressed: the caller peeks at the format's own
-// header, decides how much memory the content deserves, and gets exactly that much or an error that says why not.
-// Members that follow each other (as bgzip and pigz -i write them) count as one stream. Thread-safe.
+// header (or has the content measured), decides how much memory it deserves, and gets exactly that much or an error
+// that says why not. Members that follow each other (as bgzip and pigz -i write them) count as one stream. Thread-safe.
 
 #pragma once
 #include <cstddef>
@@ -25,6 +25,10 @@ std::vector<uint8_t> gunzip_head(std::span<const uint8_t> compressed, size_t cou
 // Decompresses the whole file `compressed` into `out`, which it must fill exactly. Throws Error(kData, file, …):
 // truncated, CRC error, damaged, trailing garbage, more or less than out.size() bytes.
 void gunzip_exactly(std::span<const uint8_t> compressed, std::span<uint8_t> out, const std::string& file);
+
+// How many bytes the whole file `compressed` unpacks to, for formats whose header doesn't say. Unpacks it, slowly,
+// without keeping anything. Throws the errors of gunzip_exactly(), and Error(kData) when it is more than `limit`.
+uint64_t gunzip_size(std::span<const uint8_t> compressed, uint64_t limit, const std::string& file);
 
 // Why gunzip_exactly() would refuse the file, in one clause. Slow; for the error path.
 std::string explain_bad_gzip(std::span<const uint8_t> compressed, uint64_t expected_size);

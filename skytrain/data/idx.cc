@@ -7,6 +7,7 @@
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
+#include "skytrain/data/folder_text.h"
 #include "skytrain/data/idx_file.h"
 
 namespace skytrain::data {
@@ -15,17 +16,6 @@ namespace {
 struct Pair {
   std::string images, labels;  // file names
 };
-
-std::string list_content(const FileSystem& fs, const std::string& folder) {
-  std::vector<std::string> names = fs.list(folder);
-  if (names.empty()) return "the folder is empty";
-  constexpr size_t kShown = 8;
-  const size_t more = names.size() > kShown ? names.size() - kShown : 0;
-  names.resize(names.size() - more);
-  std::string text = "the folder holds: " + join(names, ", ");
-  if (more > 0) text += str(" and ", more, " more");
-  return text;
-}
 
 Pair find_pair(const FileSystem& fs, const recipe::DatasetSpec& spec) {
   if (spec.split != "train" && spec.split != "test") {
@@ -52,7 +42,7 @@ Pair find_pair(const FileSystem& fs, const recipe::DatasetSpec& spec) {
   pair.images = find(prefix + "-images-idx3-ubyte");
   pair.labels = find(prefix + "-labels-idx1-ubyte");
   if (!missing.empty()) {
-    throw Error(ErrorKind::kData, spec.path, "has no " + join(missing, " and no "), list_content(fs, spec.path));
+    throw Error(ErrorKind::kData, spec.path, "has no " + join(missing, " and no "), folder_content(fs, spec.path));
   }
   return pair;
 }
@@ -60,7 +50,7 @@ Pair find_pair(const FileSystem& fs, const recipe::DatasetSpec& spec) {
 std::vector<int32_t> checked_labels(std::span<const uint8_t> raw, int64_t classes, const std::string& path) {
   std::vector<int32_t> labels(raw.begin(), raw.end());
   const auto bad = std::find_if(raw.begin(), raw.end(), [&](uint8_t label) { return label >= classes; });
-  if (bad != raw.end()) {
+  if (classes > 0 && bad != raw.end()) {
     const int highest = *std::max_element(raw.begin(), raw.end());
     throw Error(ErrorKind::kData, str(path, "[", bad - raw.begin(), "]"),
                 str("label ", int{*bad}, " is outside [0, ", classes, ")"),
@@ -92,7 +82,7 @@ std::unique_ptr<IdxDataset> IdxDataset::open(const FileSystem& fs, const recipe:
   info.width = static_cast<int64_t>(images.dimensions[2]);
   PixelBlock pixels{.block = std::move(images.block), .offset = images.offset, .size = images.size};
   return std::unique_ptr<IdxDataset>(
-      new IdxDataset(std::move(info), std::move(pixels), std::move(checked), names.images));
+      new IdxDataset(std::move(info), std::move(pixels), std::move(checked), {{names.images, images.dimensions[0]}}));
 }
 
 }  // namespace skytrain::data

@@ -9,6 +9,7 @@
 
 #include "skytrain/base/error.h"
 #include "skytrain/data/dataset.h"
+#include "skytrain/data/dataset_test_data.h"
 #include "skytrain/data/idx_test_data.h"
 
 namespace skytrain::data {
@@ -33,7 +34,7 @@ class Idx : public ::testing::Test {
   void put(const std::string& path, std::string_view content) { put_file(fs_, path, content); }
   void put_good_labels() { put(std::string(kLabels) + ".gz", gzip(idx_labels(12, 10))); }
   std::unique_ptr<Dataset> open(const std::string& split = "train", int64_t classes = 10) {
-    return open_dataset(fs_, spec_of(split), classes, /*seed=*/0, /*eval=*/false);
+    return open_dataset(fs_, spec_of(split), {.classes = classes});
   }
   // The message with which opening fails; checks that it is an error of the data.
   std::string refusal(int64_t classes = 10) {
@@ -71,13 +72,13 @@ TEST_F(Idx, ReadsPlainAndGzipAlike) {
   EXPECT_EQ(plain->name(3), "train-images-idx3-ubyte[3]");
   for (uint64_t n = 0; n < 12; ++n) {
     EXPECT_EQ(plain->label(n), static_cast<int64_t>(n % 10));
-    for (uint64_t p = 0; p < 12; ++p) EXPECT_EQ(plain->pixels(n)[p], static_cast<uint8_t>(31 * n + 7 * p));
+    for (uint64_t p = 0; p < 12; ++p) EXPECT_EQ(pixels_of(*plain, n)[p], static_cast<uint8_t>(31 * n + 7 * p));
   }
 
   MemoryFileSystem packed;
   put_file(packed, std::string(kImages) + ".gz", gzip(idx_images(12, 3, 4)));
   put_file(packed, std::string(kLabels) + ".gz", gzip(idx_labels(12, 10)));
-  const auto gz = open_dataset(packed, spec_of(), 10, 0, false);
+  const auto gz = open_dataset(packed, spec_of(), {.classes = 10});
   EXPECT_EQ(gz->name(3), "train-images-idx3-ubyte.gz[3]");
   EXPECT_EQ(gz->info().fingerprint, plain->info().fingerprint);
 }
@@ -136,7 +137,7 @@ TEST_F(Idx, GzipMayHaveSeveralMembers) {
   std::string members;
   for (size_t i = 0; i < images.size(); i += 10) members += gzip(images.substr(i, 10));
   put(std::string(kImages) + ".gz", gzip("") + members + gzip(""));
-  EXPECT_EQ(open()->pixels(11)[11], static_cast<uint8_t>(31 * 11 + 7 * 11));
+  EXPECT_EQ(pixels_of(*open(), 11)[11], static_cast<uint8_t>(31 * 11 + 7 * 11));
 }
 
 // A failed download left an HTML page named train-images-idx3-ubyte.gz; the user got a gzip trace.
@@ -280,7 +281,7 @@ TEST(IdxOnDisk, UnreadableFileIsTheEnvironmentsFault) {
     ASSERT_EQ(seteuid(65534), 0);
   }
   try {
-    open_dataset(FileSystem::real(), spec, 10, 0, false);
+    open_dataset(FileSystem::real(), spec, {.classes = 10});
     ADD_FAILURE() << "was read";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
@@ -295,7 +296,7 @@ TEST(IdxOnDisk, UnreadableFileIsTheEnvironmentsFault) {
 TEST(IdxOnDisk, ReadsMnist) {
   recipe::DatasetSpec spec = spec_of("test");
   spec.path = "data/mnist";
-  const auto mnist = open_dataset(FileSystem::real(), spec, 10, 0, false);
+  const auto mnist = open_dataset(FileSystem::real(), spec, {.classes = 10});
   EXPECT_EQ(mnist->info().samples, 10000u);
   EXPECT_EQ(mnist->info().height, 28);
   EXPECT_EQ(mnist->label(0), 7);  // the famous first ones
@@ -303,7 +304,7 @@ TEST(IdxOnDisk, ReadsMnist) {
   EXPECT_EQ(mnist->label(2), 1);
   uint64_t sum = 0;
   for (uint64_t i = 0; i < 10000; ++i) {
-    for (int p = 0; p < 784; ++p) sum += mnist->pixels(i)[p];
+    for (int p = 0; p < 784; ++p) sum += pixels_of(*mnist, i)[p];
   }
   EXPECT_NEAR(static_cast<double>(sum) / 255 / 7840000, 0.1325, 0.0001);  // its known mean
 }
@@ -346,12 +347,12 @@ TEST_F(Idx, MutatedFilesLoadOrAreRefused) {
     put_file(fs, kImages, images ? bytes : idx_images(12, 3, 4));
     put_file(fs, kLabels, images ? idx_labels(12, 10) : bytes);
     try {
-      const auto dataset = open_dataset(fs, spec_of(), 10, 0, false);
+      const auto dataset = open_dataset(fs, spec_of(), {.classes = 10});
       uint64_t sum = 0;
       const auto& info = dataset->info();
       for (uint64_t n = 0; n < info.samples; ++n) {
         sum += static_cast<uint64_t>(dataset->label(n));
-        for (int64_t p = 0; p < info.height * info.width; ++p) sum += dataset->pixels(n)[p];
+        for (int64_t p = 0; p < info.height * info.width; ++p) sum += pixels_of(*dataset, n)[p];
       }
       EXPECT_GT(sum, 0u);
       ++loaded;

@@ -10,8 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "skytrain/base/file_system.h"
-
 namespace skytrain::data {
 
 inline std::string big_endian(uint32_t n) {
@@ -46,13 +44,6 @@ inline std::string gzip(std::string_view content) {
   out.resize(libdeflate_gzip_compress(compressor, content.data(), content.size(), out.data(), out.size()));
   libdeflate_free_compressor(compressor);
   return out;
-}
-
-inline void put_file(FileSystem& fs, const std::string& path, std::string_view content) {
-  fs.make_directories(path.substr(0, path.rfind('/')));
-  const auto file = fs.open_write(path, FileSystem::Mode::kTruncate);
-  file->append(content);
-  file->close();
 }
 
 }  // namespace skytrain::data

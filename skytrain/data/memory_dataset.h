@@ -27,14 +27,22 @@ struct PixelBlock {
 // memory").
 std::unique_ptr<uint8_t[]> allocate_bytes(size_t size, const std::string& where);
 
+// Which samples came from one file: name() gives "<name>[<index in it>]".
+struct Source {
+  std::string name;
+  uint64_t samples = 0;
+};
+
 class MemoryDataset : public Dataset {
  public:
-  // Checks that the parts fit together; completes info (classes, fingerprint, bytes_in_memory).
-  // source: what name() puts before the index.
-  MemoryDataset(DatasetInfo info, PixelBlock pixels, std::vector<int32_t> labels, std::string source);
+  // Checks that the parts fit together; completes info (classes, fingerprint, bytes_in_memory). sources: in the order
+  // of the samples.
+  MemoryDataset(DatasetInfo info, PixelBlock pixels, std::vector<int32_t> labels, std::vector<Source> sources);
 
   const DatasetInfo& info() const final { return info_; }
-  const uint8_t* pixels(uint64_t index) const final { return pixels_.block.get() + pixels_.offset + index * stride_; }
+  const uint8_t* pixels(uint64_t index, Scratch&) const final {
+    return pixels_.block.get() + pixels_.offset + index * stride_;
+  }
   int64_t label(uint64_t index) const final { return labels_[index]; }
   std::string name(uint64_t index) const final;
 
@@ -42,7 +50,7 @@ class MemoryDataset : public Dataset {
   DatasetInfo info_;
   PixelBlock pixels_;
   std::vector<int32_t> labels_;
-  std::string source_;
+  std::vector<Source> sources_;
   size_t stride_ = 0;  // bytes of one sample
 };
 

@@ -28,8 +28,9 @@ enum class Stream : uint64_t {
   kSyntheticClass = 3,
   kSyntheticTrain = 4,
   kSyntheticEval = 5,
-  kMixing = 7,
-  kMixingKind = 8
+  kFlip = 6,
+  kMixing = 20,
+  kMixingKind = 21,
 };
 
 // A key of (stream, seed, a, b). Zeros are ordinary values: (0, 0, 0) gives a key as good as any.
@@ -41,6 +42,9 @@ constexpr uint64_t make_key(Stream stream, uint64_t seed, uint64_t a, uint64_t b
 
 // The n-th 64 random bits under a key.
 constexpr uint64_t random_bits(uint64_t key, uint64_t n) { return mix64(key + kGoldenGamma * (n + 1)); }
+
+// Maps 64 random bits to [0, 1), to a multiple of 2^-53.
+constexpr double unit_interval(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
 // Maps 32 random bits to [0, bound) by multiplication (Lemire); the bias is below bound / 2^32. bound <= 2^32.
 constexpr uint64_t below(uint32_t bits, uint64_t bound) { return (bits * bound) >> 32; }

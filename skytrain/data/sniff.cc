@@ -23,6 +23,13 @@ constexpr Signature kBinary[] = {
     {"Rar!", "is a RAR archive"},
     {"\x89PNG", "is a PNG image"},
     {"\xff\xd8\xff", "is a JPEG image"},
+    {"GIF87a", "is a GIF image"},
+    {"GIF89a", "is a GIF image"},
+    {{"II*\0", 4}, "is a TIFF image"},
+    {{"MM\0*", 4}, "is a TIFF image"},
+    {"8BPS", "is a Photoshop image"},
+    {{"\0\0\0\x0cJXL ", 8}, "is a JPEG XL image"},
+    {{"\0\0\0\x0cjP  ", 8}, "is a JPEG 2000 image"},
     {"\x93NUMPY", "is a NumPy file"},
     {"%PDF", "is a PDF document"},
     {"version https://git-lfs", "is a Git LFS pointer, not the file itself"},
@@ -39,6 +46,20 @@ constexpr Signature kText[] = {
     {"{", "looks like JSON"},
 };
 
+// Containers of several formats, told apart by what follows a length.
+std::string_view describe_container(std::string_view text) {
+  if (text.size() < 12) return {};
+  const std::string_view kind = text.substr(8, 4);
+  if (text.starts_with("RIFF") && kind == "WEBP") return "is a WebP image";
+  if (text.substr(4, 4) == "ftyp") {
+    if (kind == "avif" || kind == "avis") return "is an AVIF image";
+    if (kind == "heic" || kind == "heix" || kind == "hevc" || kind == "mif1") return "is a HEIC image";
+    return "is an MP4 or QuickTime file";
+  }
+  if (text.starts_with("BM") && text.substr(6, 4) == std::string_view("\0\0\0\0", 4)) return "is a BMP image";
+  return {};
+}
+
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 }  // namespace
@@ -49,6 +70,7 @@ std::string describe_content(std::span<const uint8_t> head) {
   for (const Signature& s : kBinary) {
     if (text.starts_with(s.bytes)) return std::string(s.words);
   }
+  if (const std::string_view container = describe_container(text); !container.empty()) return std::string(container);
   std::string_view body = text;
   if (body.starts_with("\xef\xbb\xbf")) body.remove_prefix(3);
   body.remove_prefix(std::min(body.find_first_not_of(" \t\r\n"), body.size()));

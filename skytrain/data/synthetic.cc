@@ -127,7 +127,7 @@ std::unique_ptr<SyntheticDataset> SyntheticDataset::make(const recipe::DatasetSp
   info.height = spec.height;
   info.width = spec.width;
   return std::unique_ptr<SyntheticDataset>(
-      new SyntheticDataset(std::move(info), std::move(pixels), std::move(labels), "synthetic"));
+      new SyntheticDataset(std::move(info), std::move(pixels), std::move(labels), {{"synthetic", spec.samples}}));
 }
 
 }  // namespace skytrain::data

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "skytrain/base/error.h"
+#include "skytrain/data/dataset_test_data.h"
 
 namespace skytrain::data {
 namespace {
@@ -25,7 +26,7 @@ recipe::DatasetSpec spec_of(uint64_t samples, int64_t channels = 1, int64_t heig
 
 std::unique_ptr<Dataset> make(const recipe::DatasetSpec& spec, uint64_t seed, bool eval, int64_t classes = 10) {
   MemoryFileSystem fs;
-  return open_dataset(fs, spec, classes, seed, eval);
+  return open_dataset(fs, spec, {.classes = classes, .seed = seed, .eval = eval});
 }
 
 TEST(Synthetic, HasTheAskedForShape) {
@@ -45,7 +46,7 @@ TEST(Synthetic, IsAFunctionOfSeedSplitAndIndex) {
   EXPECT_NE(a->info().fingerprint, make(spec_of(100), 8, false)->info().fingerprint);
   EXPECT_NE(a->info().fingerprint, make(spec_of(100), 7, true)->info().fingerprint);
   const auto more = make(spec_of(200), 7, false);  // a longer set begins with the shorter one
-  EXPECT_EQ(std::memcmp(more->pixels(99), a->pixels(99), 784), 0);
+  EXPECT_EQ(std::memcmp(pixels_of(*more, 99), pixels_of(*a, 99), 784), 0);
   EXPECT_EQ(more->label(99), a->label(99));
 }
 
@@ -56,8 +57,8 @@ TEST(Synthetic, StaysWhatItWas) {  // runs record the fingerprint, and a resumed
 TEST(Synthetic, SamplesOfAClassDiffer) {
   const auto set = make(spec_of(30), 0, false);
   EXPECT_EQ(set->label(0), set->label(10));
-  EXPECT_NE(std::memcmp(set->pixels(0), set->pixels(10), 784), 0);
-  EXPECT_NE(std::memcmp(set->pixels(10), set->pixels(20), 784), 0);
+  EXPECT_NE(std::memcmp(pixels_of(*set, 0), pixels_of(*set, 10), 784), 0);
+  EXPECT_NE(std::memcmp(pixels_of(*set, 10), pixels_of(*set, 20), 784), 0);
 }
 
 // A linear rule is enough, so a network that does not reach 95% has a bug.
@@ -66,7 +67,7 @@ TEST(Synthetic, NearestClassMeanClassifiesTheOtherSplit) {
     const auto train = make(spec_of(2000), seed, false), eval = make(spec_of(500), seed, true);
     std::vector<std::vector<double>> mean(10, std::vector<double>(784, 0));
     for (uint64_t i = 0; i < 2000; ++i) {
-      for (size_t p = 0; p < 784; ++p) mean[static_cast<size_t>(train->label(i))][p] += train->pixels(i)[p] / 200.0;
+      for (size_t p = 0; p < 784; ++p) mean[static_cast<size_t>(train->label(i))][p] += pixels_of(*train, i)[p] / 200.0;
     }
     int right = 0;
     for (uint64_t i = 0; i < 500; ++i) {
@@ -74,7 +75,7 @@ TEST(Synthetic, NearestClassMeanClassifiesTheOtherSplit) {
       double least = INFINITY;
       for (size_t c = 0; c < 10; ++c) {
         double distance = 0;
-        for (size_t p = 0; p < 784; ++p) distance += std::pow(eval->pixels(i)[p] - mean[c][p], 2);
+        for (size_t p = 0; p < 784; ++p) distance += std::pow(pixels_of(*eval, i)[p] - mean[c][p], 2);
         if (distance < least) {
           least = distance;
           best = c;
@@ -114,7 +115,7 @@ TEST(OpenDataset, UnknownFormatIsRefusedWithTheKnownOnes) {
     EXPECT_EQ(error.kind(), ErrorKind::kRecipe);
     EXPECT_THAT(error.message(),
                 HasSubstr("data.eval.format: unknown format \"sinthetic\" (did you mean \"synthetic\"?)"));
-    EXPECT_THAT(error.message(), HasSubstr("known: idx, synthetic"));
+    EXPECT_THAT(error.message(), HasSubstr("known: idx, cifar10, imagefolder, csv, synthetic"));
   }
 }
 

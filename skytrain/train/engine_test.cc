@@ -5,7 +5,9 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 
+#include "skytrain/base/error.h"
 #include "skytrain/train/loops.h"
 
 namespace skytrain::train {
@@ -108,7 +110,7 @@ TEST_P(EveryModel, ARunCutAnywhereAndContinuedHasTheSameBits) {
 
 INSTANTIATE_TEST_SUITE_P(Zoo, EveryModel,
                          testing::Combine(testing::Values("simplecnn", "mlp", "convnet"),
-                                          testing::Values("sgd", "adam")));
+                                          testing::Values("sgd", "adam", "adamw", "lamb")));
 
 TEST(Engine, AStepWithoutFiniteLossOrGradientsChangesNothing) {
   for (const double poison : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
@@ -116,10 +118,11 @@ TEST(Engine, AStepWithoutFiniteLossOrGradientsChangesNothing) {
     const data::Slots slots(50, 12, 6);
     const Trace before = train_steps(engine, slots, 0, 2);
     const StepResult result =
-        engine.step(slots, 2, 0.01, [&](const data::Slot& slot, const at::Tensor& images, const at::Tensor& labels) {
-          fill(slot, images, labels);
-          if (slot.index == 1) images.mutable_data_ptr<double>()[5] = poison;
-        });
+        engine.step(slots, 2, {.lr = 0.01, .step = 3},
+                    [&](const data::Slot& slot, const at::Tensor& images, const at::Tensor& labels) {
+                      fill(slot, images, labels);
+                      if (slot.index == 1) images.mutable_data_ptr<double>()[5] = poison;
+                    });
     EXPECT_FALSE(result.finite);
     const std::vector<tensor::NamedTensor> after = engine.state();
     for (size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(at::equal(after[i].tensor, before.state[i])) << after[i].name;
@@ -129,7 +132,7 @@ TEST(Engine, AStepWithoutFiniteLossOrGradientsChangesNothing) {
 TEST(Engine, AnExceptionOfOneReplicaReachesTheCallerAndTheEngineGoesOn) {
   Engine engine(model_spec("mlp"), optimizer_spec("sgd"), 7, options_of(3));
   const data::Slots slots(50, 12, 4);
-  EXPECT_THROW(engine.step(slots, 0, 0.01,
+  EXPECT_THROW(engine.step(slots, 0, {.lr = 0.01, .step = 1},
                            [](const data::Slot& slot, const at::Tensor& images, const at::Tensor& labels) {
                              if (slot.index == 2) throw std::runtime_error("broken sample");
                              fill(slot, images, labels);
@@ -147,12 +150,91 @@ TEST(Engine, ClippingBoundsTheGlobalNorm) {
   Engine engine(model_spec("mlp"), plain, 7, options);
   std::vector<at::Tensor> before;
   for (const tensor::NamedTensor& item : engine.state()) before.push_back(item.tensor.clone());
-  const StepResult result = engine.step(data::Slots(50, 12, 6), 0, /*lr=*/1, fill);
+  const StepResult result = engine.step(data::Slots(50, 12, 6), 0, {.lr = 1, .step = 1}, fill);
   EXPECT_GT(result.gradient_norm, 0.01);
   double squares = 0;  // with lr 1 the change of the weights is the clipped gradient
   for (size_t i = 0; i < before.size(); ++i)
     squares += engine.state()[i].tensor.sub(before[i]).pow(2).sum().item<double>();
   EXPECT_NEAR(std::sqrt(squares), 0.01, 1e-6);
+}
+
+TEST(Engine, ALossBeyondTheLimitChangesNothing) {
+  Engine engine(model_spec("convnet"), optimizer_spec("adam"), 7, options_of(3));
+  const data::Slots slots(50, 12, 4);
+  const Trace before = train_steps(engine, slots, 0, 2);
+  const StepResult result = engine.step(slots, 2, {.lr = 0.01, .step = 3, .loss_limit = 1e-9}, fill);
+  EXPECT_TRUE(result.over_limit);
+  EXPECT_TRUE(result.finite);
+  const std::vector<tensor::NamedTensor> after = engine.state();
+  for (size_t i = 0; i < after.size(); ++i) EXPECT_TRUE(at::equal(after[i].tensor, before.state[i])) << after[i].name;
+}
+
+// fp16's scaled gradients overflow where the loss itself is fine: the step is left out, and the scale halved.
+TEST(Engine, AnOverflowOfScaledGradientsSkipsTheStepAndLowersTheScale) {
+  Engine::Options options = options_of(2, at::kFloat);
+  options.precision = Precision::kFp16;
+  options.scaler.init_scale = 0x1p30f;
+  Engine engine(model_spec("mlp"), optimizer_spec("sgd"), 7, options);
+  const data::Slots slots(50, 12, 6);
+  std::vector<at::Tensor> before;
+  for (const tensor::NamedTensor& item : engine.state()) before.push_back(item.tensor.clone());
+  const StepResult first = engine.step(slots, 0, {.lr = 0.01, .step = 1}, fill);
+  EXPECT_TRUE(first.overflowed);
+  EXPECT_EQ(engine.scaler().scale(), 0x1p29f);
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(at::equal(engine.state()[i].tensor, before[i]));
+  bool applied = false;
+  for (uint64_t step = 1; step < 40 && !applied; ++step)
+    applied = engine.step(slots, step, {.lr = 0.01, .step = 1}, fill).finite;
+  EXPECT_TRUE(applied);
+  EXPECT_LT(engine.scaler().scale(), 0x1p24f);
+}
+
+TEST(Engine, AveragedWeightsAreSeenOnlyWhileAskedFor) {
+  Engine::Options options = options_of(2);
+  options.ema = 0.9;
+  Engine engine(model_spec("mlp"), optimizer_spec("sgd"), 7, options);
+  train_steps(engine, data::Slots(50, 12, 6), 0, 5);
+  std::map<std::string, at::Tensor> state;
+  for (const tensor::NamedTensor& item : engine.state()) state[item.name] = item.tensor.clone();
+  {
+    const Engine::AveragedWeights averaged(engine);
+    for (int replica = 0; replica < 2; ++replica)
+      for (const tensor::NamedTensor& parameter : engine.model(replica).parameters())
+        EXPECT_TRUE(at::equal(parameter.tensor, state.at("ema." + parameter.name)));
+  }
+  for (const tensor::NamedTensor& parameter : engine.model(1).parameters()) {
+    EXPECT_TRUE(at::equal(parameter.tensor, state.at("model." + parameter.name)));
+    EXPECT_FALSE(at::equal(parameter.tensor, state.at("ema." + parameter.name)));
+  }
+}
+
+TEST(Engine, FrozenParametersStayAndTheOthersDoNot) {
+  recipe::OptimizerSpec optimizer = optimizer_spec("adam");
+  optimizer.groups = {{.match = "fc1.*", .lr_scale = 0}};
+  Engine engine(model_spec("mlp"), optimizer, 7, options_of(2));
+  std::map<std::string, at::Tensor> before;
+  for (const tensor::NamedTensor& item : engine.state()) before[item.name] = item.tensor.clone();
+  train_steps(engine, data::Slots(50, 12, 6), 0, 3);
+  for (const tensor::NamedTensor& item : engine.state()) {
+    if (!item.name.starts_with("model.")) continue;
+    EXPECT_EQ(at::equal(item.tensor, before.at(item.name)), item.name.starts_with("model.fc1.")) << item.name;
+  }
+}
+
+TEST(Engine, AGroupThatMatchesNothingIsRefused) {
+  recipe::OptimizerSpec optimizer = optimizer_spec("adam");
+  for (const auto& [pattern, message] : {std::pair{"layer9.*", "matches no parameter of the model"},
+                                         {"fc1.weight", "an earlier group holds for every parameter that it matches"},
+                                         {"*", "leaves nothing to train"}}) {
+    optimizer.groups = {{.match = "fc1.*", .lr_scale = 0}, {.match = pattern, .lr_scale = 0}};
+    try {
+      Engine(model_spec("mlp"), optimizer, 7, options_of(1));
+      ADD_FAILURE() << pattern;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kRecipe);
+      EXPECT_NE(error.message().find(message), std::string::npos) << error.message();
+    }
+  }
 }
 
 TEST(CutParameters, PartsCoverEveryElementOnceOnCacheLines) {

@@ -15,8 +15,8 @@ class Loss {
   enum class Kind { kCrossEntropy, kMse, kBce };
   static Kind kind_of(const std::string& name);  // of recipe.train.loss
 
-  explicit Loss(Kind kind = Kind::kCrossEntropy, double label_smoothing = 0)
-      : kind_(kind), label_smoothing_(label_smoothing) {}
+  Loss() = default;
+  explicit Loss(Kind kind, double label_smoothing = 0) : kind_(kind), label_smoothing_(label_smoothing) {}
 
   // Scalar: the sum over samples of the loss of a sample; mse and bce take the mean over a sample's outputs.
   // output [n, k] float32 or float64. target: classes [n] (int64), or [n, k] of output's dtype: probabilities of the
@@ -26,8 +26,8 @@ class Loss {
   Kind kind() const { return kind_; }
 
  private:
-  Kind kind_;
-  double label_smoothing_;
+  Kind kind_ = Kind::kCrossEntropy;
+  double label_smoothing_ = 0;
 };
 
 }  // namespace skytrain::train

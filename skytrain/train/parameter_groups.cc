@@ -39,7 +39,7 @@ std::vector<ParameterSettings> settings_of(const recipe::OptimizerSpec& spec,
   std::vector<ParameterSettings> settings;
   std::vector<bool> used(spec.groups.size());
   for (const tensor::NamedTensor& parameter : parameters) {
-    ParameterSettings own{1, spec.no_decay && parameter.tensor.dim() <= 1 ? 0 : spec.weight_decay};
+    ParameterSettings own{1, spec.weight_decay};
     for (size_t g = 0; g < spec.groups.size(); ++g) {
       const recipe::ParameterGroupSpec& group = spec.groups[g];
       if (fnmatch(group.match.c_str(), parameter.name.c_str(), 0) != 0) continue;
@@ -48,8 +48,11 @@ std::vector<ParameterSettings> settings_of(const recipe::OptimizerSpec& spec,
       if (group.weight_decay) own.weight_decay = *group.weight_decay;
       break;
     }
+    if (spec.no_decay && parameter.tensor.dim() <= 1) own.weight_decay = 0;
     settings.push_back(own);
   }
+  if (std::all_of(settings.begin(), settings.end(), [](const ParameterSettings& own) { return own.lr_scale == 0; }))
+    throw Error(ErrorKind::kRecipe, "train.optimizer.groups", "lr_scale 0 for every parameter leaves nothing to train");
   for (size_t g = 0; g < used.size(); ++g) {
     if (used[g]) continue;
     std::vector<std::string> names;

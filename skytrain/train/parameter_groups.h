@@ -32,7 +32,7 @@ struct ParameterSettings {
 };
 
 // For each parameter, by the first of spec.groups whose pattern matches its name, as fnmatch(3) does; spec.no_decay
-// takes the decay from parameters of at most one dimension that no group gave one. Throws Error(kRecipe) for a pattern
+// takes the decay from parameters of at most one dimension. Throws Error(kRecipe) for a pattern
 // that matches nothing: a slip of the pen would silently train what should be frozen.
 std::vector<ParameterSettings> settings_of(const recipe::OptimizerSpec& spec,
                                            const std::vector<tensor::NamedTensor>& parameters);

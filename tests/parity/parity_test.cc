@@ -13,15 +13,12 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
-#include <cstring>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "skytrain/base/json.h"
-#include "skytrain/checkpoint/safetensors.h"
+#include "goldens.h"
 #include "skytrain/train/engine.h"
 #include "skytrain/train/schedule.h"
 
@@ -30,50 +27,12 @@ namespace {
 
 using tensor::NamedTensor;
 
-class Goldens {
- public:
-  static const Goldens& get() {
-    static const Goldens goldens;
-    return goldens;
-  }
-  bool has(const std::string& key) const { return header_.arrays.contains(key); }
-  std::vector<double> operator[](const std::string& key) const {
-    const auto found = header_.arrays.find(key);
-    if (found == header_.arrays.end()) throw std::runtime_error("no golden " + key);
-    std::vector<double> values((found->second.end - found->second.begin) / sizeof(double));
-    std::memcpy(values.data(), content_.data() + found->second.begin, values.size() * sizeof(double));
-    return values;
-  }
-  std::vector<std::string> with_prefix(const std::string& prefix) const {
-    std::vector<std::string> keys;
-    for (const auto& [key, info] : header_.arrays)
-      if (key.starts_with(prefix)) keys.push_back(key);
-    return keys;
-  }
-  const Json& cases() const { return cases_; }
+using parity::fill_weights;
 
- private:
-  Goldens() {
-    const char* path = std::getenv("SKYTRAIN_GOLDENS");
-    const std::string file = path ? path : "tests/parity/goldens.safetensors";
-    content_ = FileSystem::real().read_file(file);
-    header_ = checkpoint::parse_safetensors_header(content_, content_.size(), file);
-    cases_ = parse_json(header_.metadata.at("cases"), file);
-  }
-  std::string content_;
-  checkpoint::SafetensorsHeader header_;
-  Json cases_;
-};
-
-// SplitMix64 of (stream << 32) + index, as in make_goldens.py.
-uint64_t bits(uint64_t stream, uint64_t index) {
-  uint64_t z = (stream << 32) + index + 0x9E3779B97F4A7C15u;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
-  return z ^ (z >> 31);
+const parity::Goldens& goldens() {
+  static const parity::Goldens goldens("goldens.safetensors");
+  return goldens;
 }
-
-double unit(uint64_t stream, uint64_t index) { return double(bits(stream, index) >> 11) * 0x1p-52 - 1.0; }
 
 struct Subject {
   std::string name;
@@ -82,7 +41,7 @@ struct Subject {
   int64_t signal_quarters = 0;
 
   explicit Subject(const std::string& model_name) : name(model_name) {
-    const Json& cases = Goldens::get().cases();
+    const Json& cases = goldens().cases();
     const Json& golden = cases.at("models").at(name);
     spec.name = name;
     spec.classes = golden.at("classes");
@@ -94,7 +53,7 @@ struct Subject {
 };
 
 recipe::OptimizerSpec optimizer_spec(const std::string& name) {
-  const Json& golden = Goldens::get().cases().at("optimizers").at(name);
+  const Json& golden = goldens().cases().at("optimizers").at(name);
   recipe::OptimizerSpec spec;
   spec.name = golden.at("name");
   spec.lr = golden.at("lr");
@@ -107,45 +66,11 @@ recipe::OptimizerSpec optimizer_spec(const std::string& name) {
   return spec;
 }
 
-template <class F>
-void for_each_element(const at::Tensor& tensor, const F& set) {
-  const at::Tensor flat = tensor.view({-1});
-  for (int64_t i = 0; i < flat.numel(); ++i) {
-    if (tensor.scalar_type() == at::kDouble)
-      flat.mutable_data_ptr<double>()[i] = set(i);
-    else
-      flat.mutable_data_ptr<float>()[i] = float(set(i));
-  }
-}
-
-// Parameter k from stream 1000 + k, scaled by 1/sqrt(fan in) of its layer; batch norm near its default.
-void fill_weights(const std::vector<NamedTensor>& parameters) {
-  double fan_in = 1;
-  for (size_t k = 0; k < parameters.size(); ++k) {
-    const at::Tensor p = parameters[k].tensor.detach();
-    const std::string& name = parameters[k].name;
-    if (p.dim() > 1) fan_in = double(p.numel() / p.size(0));
-    const double scale = 1.0 / std::sqrt(fan_in);
-    const bool norm = name.starts_with("bn"), weight = name.ends_with("weight");
-    for_each_element(p, [&](int64_t i) {
-      const double u = unit(1000 + k, uint64_t(i));
-      return norm ? (weight ? 1.0 + 0.25 * u : 0.125 * u) : u * scale;
-    });
-  }
-}
-
 // Sample `sample` of the endless stream of pictures.
 void fill_sample(const Subject& subject, uint64_t sample, int64_t row, const at::Tensor& images,
                  const at::Tensor& labels) {
-  const uint64_t pixels = uint64_t(images[0].numel()), classes = uint64_t(subject.spec.classes);
-  const uint64_t of_picture = bits(1, sample) % classes, drawn = bits(4, sample);
-  labels.mutable_data_ptr<int64_t>()[row] = int64_t(drawn % 4 == 0 ? (drawn >> 32) % classes : of_picture);
-  const uint64_t signal = uint64_t(subject.signal_quarters);
-  for_each_element(images[row], [&](int64_t i) {
-    const uint64_t prototype = bits(2, of_picture * pixels + uint64_t(i)) % 256;
-    const uint64_t noise = bits(3, sample * pixels + uint64_t(i)) % 256;
-    return (double((prototype * signal + noise * (4 - signal)) / 4) - 128.0) / 128.0;
-  });
+  labels.mutable_data_ptr<int64_t>()[row] = parity::label_of(sample, uint64_t(subject.spec.classes));
+  parity::fill_picture(sample, uint64_t(subject.spec.classes), uint64_t(subject.signal_quarters), images[row]);
 }
 
 train::FillSlot fill_slots(const Subject& subject) {
@@ -154,41 +79,19 @@ train::FillSlot fill_slots(const Subject& subject) {
   };
 }
 
-// [sum / sqrt(count), 2-norm, every stride-th element]
 std::vector<double> sampled(const at::Tensor& tensor) {
-  const at::Tensor flat = tensor.detach().to(at::kDouble).contiguous().view({-1});
-  const double* values = flat.const_data_ptr<double>();
-  const int64_t count = flat.numel(), most = Goldens::get().cases().at("sample");
-  long double sum = 0, squares = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    sum += values[i];
-    squares += (long double)values[i] * values[i];
-  }
-  std::vector<double> result = {double(sum) / std::sqrt(double(count)), double(std::sqrt(squares))};
-  const int64_t stride = std::max<int64_t>(1, (count + most - 1) / most);
-  for (int64_t i = 0; i < count; i += stride) result.push_back(values[i]);
-  return result;
+  return parity::sampled(tensor, goldens().cases().at("sample"));
 }
 
-// One line for the worst element, not one for each.
-void expect_close(const std::vector<double>& ours, const std::string& golden_key, double tolerance) {
-  const std::vector<double> golden = Goldens::get()[golden_key];
-  ASSERT_EQ(ours.size(), golden.size()) << golden_key;
-  size_t worst = 0;
-  double largest = 0;
-  for (size_t i = 0; i < ours.size(); ++i) {
-    const double difference = std::abs(ours[i] - golden[i]);
-    if (!(difference <= largest)) worst = i, largest = difference;  // a NaN counts as the worst
-  }
-  EXPECT_LE(largest, tolerance) << golden_key << "[" << worst << "]: " << ours[worst] << ", Python has "
-                                << golden[worst];
+void expect_close(const std::vector<double>& ours, const std::string& key, double tolerance) {
+  parity::expect_close(ours, goldens()[key], key, tolerance);
 }
 
 void expect_state(const train::Engine& engine, const std::string& prefix, double tolerance) {
   std::map<std::string, at::Tensor> state;
   for (const NamedTensor& item : engine.state())
     if (item.name.starts_with("model.")) state[item.name.substr(6)] = item.tensor;
-  const std::vector<std::string> keys = Goldens::get().with_prefix(prefix + "/state/");
+  const std::vector<std::string> keys = goldens().with_prefix(prefix + "/state/");
   ASSERT_EQ(keys.size(), state.size()) << prefix;
   for (const std::string& key : keys) {
     const std::string name = key.substr(prefix.size() + 7);
@@ -205,7 +108,7 @@ std::unique_ptr<train::Engine> make_engine(const Subject& subject, const std::st
   return engine;
 }
 
-uint64_t count(const char* key) { return Goldens::get().cases().at(key).get<uint64_t>(); }
+uint64_t count(const char* key) { return goldens().cases().at(key).get<uint64_t>(); }
 
 class Parity : public testing::TestWithParam<std::tuple<std::string, std::string>> {
  protected:
@@ -232,14 +135,15 @@ TEST_P(Parity, OneStepInFp32) {
     expect_close(sampled(parameter.tensor.grad()), prefix + "/gradient/" + parameter.name, 1e-5);
 
   const auto engine = make_engine(subject, optimizer, {});
-  const train::StepResult result = engine->step(slots(batch), 0, optimizer_spec(optimizer).lr, fill_slots(subject));
+  const train::StepResult result =
+      engine->step(slots(batch), 0, {.lr = optimizer_spec(optimizer).lr, .step = 1}, fill_slots(subject));
   expect_close({result.loss_sum / double(result.samples)}, prefix + "/loss", 1e-5);
   expect_state(*engine, prefix, 1e-5);
 }
 
 TEST_P(Parity, FiftyStepsInFp64UnderEachSchedule) {
   const double lr = optimizer_spec(optimizer).lr;
-  for (const auto& [schedule_name, golden] : Goldens::get().cases().at("schedules").items()) {
+  for (const auto& [schedule_name, golden] : goldens().cases().at("schedules").items()) {
     const std::string prefix = "fifty/" + subject.name + "/" + optimizer + "/" + schedule_name;
     recipe::ScheduleSpec spec;
     spec.name = golden.at("name");
@@ -250,7 +154,8 @@ TEST_P(Parity, FiftyStepsInFp64UnderEachSchedule) {
     std::vector<double> losses, rates;
     for (uint64_t step = 0; step < steps; ++step) {
       rates.push_back(schedule.rate(step * batch));
-      const train::StepResult result = engine->step(slots(batch), step, rates.back(), fill_slots(subject));
+      const train::StepResult result =
+          engine->step(slots(batch), step, {.lr = rates.back(), .step = step + 1}, fill_slots(subject));
       losses.push_back(result.loss_sum / double(result.samples));
     }
     expect_close(rates, prefix + "/lr", 1e-12 * lr);
@@ -264,14 +169,13 @@ TEST_P(Parity, FiftySlottedStepsInFp64OnAnyNumberOfReplicas) {
   const std::string prefix = "slots/" + subject.name + "/" + optimizer;
   for (const int replicas : {1, 2, 4}) {
     SCOPED_TRACE(testing::Message() << replicas << " replicas");
-    const auto engine = make_engine(subject, optimizer,
-                                    {.replicas = replicas,
-                                     .clip_norm = Goldens::get().cases().at("clip_norm").at(subject.name),
-                                     .dtype = at::kDouble});
+    const auto engine = make_engine(
+        subject, optimizer,
+        {.replicas = replicas, .clip_norm = goldens().cases().at("clip_norm").at(subject.name), .dtype = at::kDouble});
     std::vector<double> losses, norms;
     for (uint64_t step = 0; step < steps; ++step) {
-      const train::StepResult result =
-          engine->step(slots(count("slot")), step, optimizer_spec(optimizer).lr, fill_slots(subject));
+      const train::StepResult result = engine->step(
+          slots(count("slot")), step, {.lr = optimizer_spec(optimizer).lr, .step = step + 1}, fill_slots(subject));
       losses.push_back(result.loss_sum / double(result.samples));
       norms.push_back(result.gradient_norm);
     }
@@ -289,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(Models, Parity,
 
 TEST(Schedules, AreThoseOfLrScheduler) {
   int cases = 0;
-  for (const std::string& key : Goldens::get().with_prefix("schedule/")) {
+  for (const std::string& key : goldens().with_prefix("schedule/")) {
     char name[16];
     unsigned long long total = 0, warmup = 0;
     double floor = 0;
@@ -323,7 +227,7 @@ TEST_P(Initialisation, DrawsTheWeightsOfTorchManualSeed) {
       expect_close(sampled(item.tensor), "init/" + subject.name + "/" + item.name, 1e-6);
       ++compared;
     }
-  EXPECT_EQ(compared, Goldens::get().with_prefix("init/" + subject.name + "/").size());
+  EXPECT_EQ(compared, goldens().with_prefix("init/" + subject.name + "/").size());
 }
 
 // Another seed has other weights of the same spread.
@@ -332,7 +236,7 @@ TEST_P(Initialisation, KeepsTheBoundsOfPyTorchForAnySeed) {
   for (const uint64_t seed : {1u, 2u, 3u}) {
     const auto model = model::build_model(subject.spec, subject.input, at::detail::createCPUGenerator(seed));
     for (const NamedTensor& parameter : model->parameters()) {
-      const std::vector<double> golden = Goldens::get()["spread/" + subject.name + "/" + parameter.name];
+      const std::vector<double> golden = goldens()["spread/" + subject.name + "/" + parameter.name];
       const double bound = golden[0], spread = golden[2];
       const at::Tensor values = parameter.tensor.detach().to(at::kDouble);
       EXPECT_LE(values.abs().max().item<double>(), bound * 1.02) << parameter.name;

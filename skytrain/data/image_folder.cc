@@ -1,0 +1,92 @@
+#include "skytrain/data/image_folder.h"
+
+#include <span>
+#include <utility>
+
+#include "skytrain/base/error.h"
+#include "skytrain/base/text.h"
+#include "skytrain/data/class_names.h"
+#include "skytrain/data/fingerprint.h"
+#include "skytrain/data/folder_text.h"
+#include "skytrain/data/picture.h"
+#include "skytrain/data/resample.h"
+
+namespace skytrain::data {
+
+std::unique_ptr<ImageFolder> ImageFolder::open(const FileSystem& fs, const recipe::DatasetSpec& spec,
+                                               const OpenOptions& options) {
+  const std::string where = options.eval ? "data.eval" : "data.train";
+  if (spec.size < 1) throw Error(ErrorKind::kRecipe, where + ".size", str("is ", spec.size, ", expected 1 or more"));
+  if (spec.resize && *spec.resize < spec.size) {
+    throw Error(ErrorKind::kRecipe, where + ".resize",
+                str("is ", *spec.resize, ", less than the ", spec.size, " pixels of size that are cut from it"),
+                "make resize at least size, or leave it out");
+  }
+  return std::unique_ptr<ImageFolder>(new ImageFolder(fs, spec, options));
+}
+
+ImageFolder::ImageFolder(const FileSystem& fs, const recipe::DatasetSpec& spec, const OpenOptions& options)
+    : fs_(fs),
+      root_(spec.path),
+      size_(spec.size),
+      resize_(spec.resize.value_or(spec.size)),
+      listing_(list_images(fs, spec.path)) {
+  info_.format = "imagefolder";
+  info_.samples = listing_.samples();
+  info_.channels = 3;
+  info_.height = info_.width = size_;
+  info_.bytes_in_memory = listing_.bytes_in_memory();
+  if (!listing_.passed_over().empty()) {
+    info_.notes.push_back(
+        str(root_, ": passed over what is no class or picture: ", first_names(listing_.passed_over(), /*shown=*/20)));
+  }
+  name_classes(options);
+  info_.fingerprint = make_fingerprint();
+}
+
+void ImageFolder::name_classes(const OpenOptions& options) {
+  const std::vector<std::string>& own = listing_.classes();
+  const ClassNames known(options.train != nullptr && !options.train->class_names.empty() ? options.train->class_names
+                                                                                         : own);
+  for (const std::string& name : own) labels_.push_back(known.label(name, root_ + "/" + name));
+  info_.class_names = known.names();
+  info_.classes = static_cast<int64_t>(known.names().size());
+  check_class_count(info_, options, root_);
+  std::vector<bool> seen(known.names().size());
+  for (const int64_t label : labels_) seen[static_cast<size_t>(label)] = true;
+  std::vector<std::string> missing;
+  for (size_t i = 0; i < seen.size(); ++i) {
+    if (!seen[i]) missing.push_back(known.names()[i]);
+  }
+  if (!missing.empty()) {
+    info_.notes.push_back(str(root_, ": has no pictures of these classes: ", first_names(std::move(missing))));
+  }
+}
+
+std::string ImageFolder::make_fingerprint() const {
+  FingerprintHash hash;
+  hash.text("imagefolder");
+  hash.number(info_.class_names.size());
+  for (const std::string& name : info_.class_names) hash.text(name);
+  hash.number(info_.samples);
+  for (uint64_t i = 0; i < info_.samples; ++i) {
+    hash.text(listing_.name(i));
+    hash.number(listing_.file_size(i));
+    hash.number(static_cast<uint64_t>(label(i)));
+  }
+  return hash.hex();
+}
+
+const uint8_t* ImageFolder::pixels(uint64_t index, Scratch& scratch) const {
+  scratch.path.assign(root_).append("/").append(listing_.name(index));
+  const size_t bytes = listing_.file_size(index);
+  const std::span<uint8_t> encoded(scratch.encoded.room(bytes, scratch.path), bytes);
+  fs_.read_range(scratch.path, 0, std::as_writable_bytes(encoded));
+  const Picture picture = decode_picture(encoded, scratch.path, scratch);
+  uint8_t* out = scratch.sample.room(static_cast<size_t>(3 * size_ * size_), scratch.path);
+  resize_and_crop(picture, resize_, size_, scratch, scratch.path, out);
+  scratch.give_back_excess();
+  return out;
+}
+
+}  // namespace skytrain::data

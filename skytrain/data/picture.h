@@ -1,0 +1,45 @@
+// skytrain/data/picture.h
+//
+// JPEG and PNG files to RGB, whatever their names say. The result is that of Pillow's Image.open(…).convert("RGB"):
+//   - greyscale and palettes become RGB; transparency is dropped, not blended with anything
+//   - CMYK and YCCK are taken as Adobe writes them (inverted) and multiplied out
+//   - 16-bit PNGs keep the upper 8 bits (of greyscale too, which Pillow would turn white)
+//   - EXIF orientation, ICC profiles and gamma are not applied
+// A picture counts when all of it is there: what is truncated or damaged is refused, never filled up with grey. Bytes
+// that are there in excess (before or after a JPEG's end marker, after a PNG's end) do no harm. Thread-safe for
+// different scratches.
+
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "skytrain/data/scratch.h"
+
+namespace skytrain::data {
+
+// Against files that unpack to more than a machine holds.
+inline constexpr int64_t kMaxPictureSide = 16384;
+inline constexpr int64_t kMaxPicturePixels = 200'000'000;
+
+// RGB, 8 bits, lines from the top, 3*width bytes each without gaps.
+struct Picture {
+  const uint8_t* pixels = nullptr;
+  int64_t width = 0, height = 0;  // > 0
+};
+
+bool is_jpeg(std::span<const uint8_t> head);
+bool is_png(std::span<const uint8_t> head);
+
+// encoded: the whole file, path: its name for errors. The result lies in scratch.decoded. Throws Error(kData, path, …),
+// or Error(kEnvironment) for lack of memory.
+Picture decode_picture(std::span<const uint8_t> encoded, const std::string& path, Scratch& scratch);
+
+// Of its kinds, for decode_picture().
+Picture decode_jpeg(std::span<const uint8_t> encoded, const std::string& path, Scratch& scratch);
+Picture decode_png(std::span<const uint8_t> encoded, const std::string& path, Scratch& scratch);
+
+// Error(kData) when a picture of this size is not to be unpacked.
+void check_picture_size(int64_t width, int64_t height, const std::string& path);
+
+}  // namespace skytrain::data

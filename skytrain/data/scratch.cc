@@ -1,0 +1,31 @@
+#include "skytrain/data/scratch.h"
+
+#include "skytrain/data/memory_dataset.h"
+
+namespace skytrain::data {
+namespace {
+
+constexpr size_t kKeep = size_t{64} << 20;
+
+}  // namespace
+
+uint8_t* ByteBuffer::room(size_t size, const std::string& where) {
+  if (size > capacity_) {
+    give_back(0);
+    bytes_ = allocate_bytes(size, where);
+    capacity_ = size;
+  }
+  return bytes_.get();
+}
+
+void ByteBuffer::give_back(size_t keep) {
+  if (capacity_ <= keep) return;
+  bytes_.reset();
+  capacity_ = 0;
+}
+
+void Scratch::give_back_excess() {
+  for (ByteBuffer* buffer : {&encoded, &decoded, &line, &narrowed}) buffer->give_back(kKeep);
+}
+
+}  // namespace skytrain::data
