@@ -165,10 +165,10 @@ class TrainCommand {
     options.program = worker;
     options.log_file = run_dir().log();
     options.lock_fd = lock.get();
-    options.start.recipe = recipe::to_json(choice_.resolved.recipe);
-    options.start.run_directory = absolute(run_dir().path());
-    options.start.resume = resuming_;
-    options.start.log_every = flags_.log_every;
+    options.order = proto::Start{.recipe = recipe::to_json(choice_.resolved.recipe),
+                                 .run_directory = absolute(run_dir().path()),
+                                 .resume = resuming_,
+                                 .log_every = flags_.log_every};
     AttemptResult result;
     std::optional<elastic::WorkerEnd> end;
     try {

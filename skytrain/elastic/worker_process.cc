@@ -118,7 +118,7 @@ class WorkerRun {
     if (started_) return out_of_order("a second hello");
     proto::check_protocol(hello);
     observer_.on_hello(hello);
-    channel_.send(proto::encode(options_.start));
+    channel_.send(proto::encode(options_.order));
     started_ = true;
     return std::nullopt;
   }
@@ -147,6 +147,8 @@ class WorkerRun {
     return Error(m.kind, m.where, m.problem, m.hint);
   }
   std::optional<Outcome> handle(const proto::Start&) { return out_of_order("start"); }
+  std::optional<Outcome> handle(const proto::Evaluate&) { return out_of_order("evaluate"); }
+  std::optional<Outcome> handle(const proto::Trace&) { return out_of_order("trace"); }
   std::optional<Outcome> handle(const proto::Stop&) { return out_of_order("stop"); }
 
   template <class M>

@@ -47,8 +47,7 @@ class WorkerProcess : public ::testing::Test {
     StopSignal::reset_for_test();
     options_.program = std::filesystem::canonical("/proc/self/exe").string();
     options_.log_file = ::testing::TempDir() + "worker_process." + std::to_string(::getpid()) + ".log";
-    options_.start.recipe = Json::object();
-    options_.start.run_directory = "/runs/a";
+    options_.order = proto::Start{.recipe = Json::object(), .run_directory = "/runs/a"};
     options_.handshake_seconds = 30;
   }
   ~WorkerProcess() override {
@@ -154,7 +153,7 @@ TEST_F(WorkerProcess, AWorkerThatNeverSaysHelloIsKilledAfterTheTimeOut) {
 TEST_F(WorkerProcess, AWorkerOfAnotherBuildIsRefusedByName) {
   const Error error = run_to_error("other-protocol");
   EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
-  EXPECT_EQ(error.problem(), "skytrain-worker 9.9.9 speaks protocol 2, this skytrain speaks 1");
+  EXPECT_EQ(error.problem(), "skytrain-worker 9.9.9 speaks protocol 3, this skytrain speaks 2");
 }
 
 TEST_F(WorkerProcess, WhatIsNoMessageIsRefused) {

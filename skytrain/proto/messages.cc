@@ -60,6 +60,19 @@ void visit(Visitor& v, Note& m) {
 }
 
 template <class Visitor>
+void visit(Visitor& v, Evaluate& m) {
+  v("recipe", m.recipe);
+  v("checkpoint", m.checkpoint);
+}
+
+template <class Visitor>
+void visit(Visitor& v, Trace& m) {
+  v("recipe", m.recipe);
+  v("checkpoint", m.checkpoint);
+  v("output", m.output);
+}
+
+template <class Visitor>
 void visit(Visitor& v, CheckpointDone& m) {
   v("step", m.step);
   v("path", m.path);
@@ -105,6 +118,10 @@ template <>
 constexpr std::string_view kTypeName<Hello> = "hello";
 template <>
 constexpr std::string_view kTypeName<Start> = "start";
+template <>
+constexpr std::string_view kTypeName<Evaluate> = "evaluate";
+template <>
+constexpr std::string_view kTypeName<Trace> = "trace";
 template <>
 constexpr std::string_view kTypeName<Started> = "started";
 template <>

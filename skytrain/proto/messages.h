@@ -5,7 +5,7 @@
 //
 //   worker -> front: hello, started, progress, note, checkpoint, evaluation, then exactly one of
 //                    finished | interrupted | failed
-//   front -> worker: start (once), stop (save and end)
+//   front -> worker: one order, start | evaluate | trace; then perhaps stop (save and end)
 //
 // A front program that goes away (end of file) is a stop request: the worker saves and ends.
 
@@ -21,7 +21,7 @@
 
 namespace skytrain::proto {
 
-inline constexpr int kProtocolVersion = 1;
+inline constexpr int kProtocolVersion = 2;
 // The worker finds its end of the socket at this descriptor.
 inline constexpr int kWorkerFd = 3;
 // The run's lock, inherited so that the run stays locked while the worker lives.
@@ -38,6 +38,19 @@ struct Start {
   std::string run_directory;  // absolute
   bool resume = false;        // continue from the newest valid checkpoint, if there is one
   uint64_t log_every = 0;     // steps between metrics lines; 0: a hundredth of an epoch, 1 to 50
+};
+
+// Evaluate a model on data.eval: answered by evaluation, then finished with the summary, or failed.
+struct Evaluate {
+  Json recipe;             // recipe::to_json; its model.init is the weights when there is no checkpoint
+  std::string checkpoint;  // a committed checkpoint's folder, or ""
+};
+
+// Write a model as TorchScript: answered by finished, or failed.
+struct Trace {
+  Json recipe;
+  std::string checkpoint;  // as of Evaluate
+  std::string output;      // the file to write, absolute
 };
 
 struct Started {
@@ -94,7 +107,7 @@ struct Failed {
 
 struct Stop {};
 
-using Message = std::variant<Hello, Start, Started, ProgressReport, Note, CheckpointDone, EvaluationDone, Interrupted,
+using Message = std::variant<Hello, Start, Evaluate, Trace, Started, ProgressReport, Note, CheckpointDone, EvaluationDone, Interrupted,
                              Finished, Failed, Stop>;
 
 Json encode(const Message& message);

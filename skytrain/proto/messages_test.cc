@@ -16,6 +16,8 @@ std::vector<Message> one_of_each() {
       ProgressReport{5, 320, 0.5, 0.25, 1e-3, 15000.5, 1764510607.125, true},
       Note{"warning", "one file skipped"},
       CheckpointDone{938, "/runs/a/checkpoints/step-00000938", 0.02},
+      Evaluate{{{"name", "a"}}, "/runs/a/checkpoints/step-00000003"},
+      Trace{{{"name", "a"}}, "", "/tmp/model.pt"},
       EvaluationDone{938, 10000, 0.081, {{"top1", 0.9731}, {"f1", 0.97}}, 0.4},
       Interrupted{12, 768, "/runs/a/checkpoints/step-00000012", Json{{"steps", 12}}},
       Finished{{{"status", "complete"}}},
@@ -127,11 +129,11 @@ TEST(Messages, AFieldOfALaterBuildIsPassedOver) {
 TEST(Protocol, AWorkerOfAnotherVersionIsRefusedByName) {
   EXPECT_NO_THROW(check_protocol(Hello{}));
   try {
-    check_protocol(Hello{2, "0.9.0", "2.12.0"});
+    check_protocol(Hello{3, "0.9.0", "2.12.0"});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
-    EXPECT_EQ(error.problem(), "skytrain-worker 0.9.0 speaks protocol 2, this skytrain speaks 1");
+    EXPECT_EQ(error.problem(), "skytrain-worker 0.9.0 speaks protocol 3, this skytrain speaks 2");
     EXPECT_NE(error.hint().find("same build"), std::string::npos);
   }
 }
