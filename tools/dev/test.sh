@@ -37,6 +37,7 @@ declare -A judged_folders=(
   [tensorboard]="skytrain/record skytrain/train"
   [weights]="skytrain/checkpoint skytrain/tensor skytrain/model skytrain/train skytrain/data"
   [report]="skytrain/observe skytrain/record"
+  [pt]="skytrain/weights skytrain/checkpoint"
 )
 
 # Files changed in the work tree and since the commit before the last one on the main line.
@@ -126,6 +127,11 @@ soak() {
     shift
     install_packages "${packages_bare[@]}"
     tests/build/bare_machine.sh "$@"
+    return
+  fi
+  if [[ $name == fuzz ]]; then
+    shift
+    fuzz "$@"
     return
   fi
   names=$(listed tests/soak)
