@@ -2,6 +2,7 @@
 option(SKYTRAIN_TESTS "Build the tests" ON)
 option(SKYTRAIN_SANITIZE_ADDRESS "AddressSanitizer + UndefinedBehaviorSanitizer (torch-free folders only)" OFF)
 option(SKYTRAIN_SANITIZE_THREAD "ThreadSanitizer (torch-free folders only)" OFF)
+option(SKYTRAIN_FUZZ "Fuzz targets with AddressSanitizer and UndefinedBehaviorSanitizer; needs clang" OFF)
 
 # Our own code only: warnings are errors. Headers of others are included as SYSTEM.
 add_library(skytrain_warnings INTERFACE)
@@ -16,6 +17,13 @@ endif()
 if(SKYTRAIN_SANITIZE_THREAD)
   add_compile_options(-fsanitize=thread)
   add_link_options(-fsanitize=thread)
+endif()
+if(SKYTRAIN_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL Clang)
+    message(FATAL_ERROR "SKYTRAIN_FUZZ needs clang, whose libFuzzer it uses: cmake --preset fuzz")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=address,undefined)
 endif()
 
 find_program(CCACHE ccache)

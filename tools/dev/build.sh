@@ -4,7 +4,7 @@
 # configure PRESET: only when the preset, LibTorch or the presets' file changed; CMake itself sees all other changes.
 configure() {
   local preset=$1 folder="build/$1" torch='' stamp arguments=()
-  if [[ $preset != asan && $preset != tsan ]]; then
+  if [[ $preset != asan && $preset != tsan && $preset != fuzz ]]; then
     torch=$(torch_root)
     arguments=("-DTORCH_ROOT=$torch")
   fi
@@ -20,8 +20,8 @@ build() {
   local preset=${1:-release} jobs
   shift || true
   case $preset in
-    release | debug | asan | tsan) ;;
-    *) fail 2 "unknown preset '$preset'" "known: release debug asan tsan" ;;
+    release | debug | asan | tsan | fuzz) ;;
+    *) fail 2 "unknown preset '$preset'" "known: release debug asan tsan fuzz" ;;
   esac
   check_system
   install_packages "${packages_build[@]}"

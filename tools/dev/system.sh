@@ -11,6 +11,7 @@ packages_style=(clang-format clang-tidy shellcheck git)
 packages_judges=(python3-venv chromium fonts-dejavu-core)
 packages_package=(zstd binutils)  # binutils: strip
 packages_bare=(debootstrap)
+packages_fuzz=(clang libclang-rt-dev)
 
 # Names of a list that are not installed.
 missing_packages() {
