@@ -2,6 +2,7 @@
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
+#include "skytrain/model/activation_checkpointing.h"
 #include "skytrain/model/layers.h"
 #include "skytrain/model/zoo.h"
 
@@ -24,14 +25,25 @@ class ConvNet final : public Model {
 
   at::Tensor forward(const at::Tensor& images) override {
     at::Tensor x = images;
-    for (int i = 0; i < 4; ++i) {
-      x = norms_[i](convs_[i](x), training()).relu_();
-      if (i % 2 == 1) x = at::max_pool2d(x, 2);
+    for (const int first : {0, 2}) {
+      const auto block = [this, first, with_statistics = training()](at::Tensor y) {
+        for (const int i : {first, first + 1}) y = norms_[i](convs_[i](y), with_statistics).relu_();
+        return at::max_pool2d(y, 2);
+      };
+      x = activation_checkpointing() ? run_checkpointed(block, x, parameters_of({first, first + 1})) : block(x);
     }
     return fc_(x.flatten(1));
   }
 
  private:
+  bool has_blocks() const override { return true; }
+
+  std::vector<at::Tensor> parameters_of(std::initializer_list<int> layers) const {
+    std::vector<at::Tensor> all;
+    for (const int i : layers) all.insert(all.end(), {convs_[i].weight, norms_[i].weight, norms_[i].bias});
+    return all;
+  }
+
   Conv2d convs_[4];
   BatchNorm2d norms_[4];
   Linear fc_;

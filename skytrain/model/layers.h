@@ -16,7 +16,7 @@ namespace skytrain::model {
 // What a layer needs while its model is being built.
 struct LayerBuilder {
   Model& model;
-  at::Generator generator;
+  at::Generator generator;  // undefined: parameters get no values
   at::ScalarType dtype;
 
   at::Tensor parameter(const std::string& name, at::IntArrayRef shape, double bound);  // uniform in [-bound, bound)
@@ -32,19 +32,20 @@ struct Linear {
   at::Tensor weight, bias;
 };
 
-// Square kernel, stride 1; x [N, in, H, W], weight [out, in, k, k].
+// Square kernel; x [N, in, H, W], weight [out, in, k, k].
 struct Conv2d {
   Conv2d() = default;
   Conv2d(LayerBuilder& builder, const std::string& name, int64_t in, int64_t out, int64_t kernel, int64_t padding,
-         bool with_bias);
+         bool with_bias, int64_t stride = 1);
   at::Tensor operator()(const at::Tensor& x) const;
-  // relu(conv(x)) with the engine of conv_relu.h.
+  // relu(conv(x)) with the engine of conv_relu.h. REQUIRES: stride 1.
   at::Tensor relu(const at::Tensor& x) const;
   at::Tensor weight, bias;  // bias undefined without one
-  int64_t padding = 0;
+  int64_t padding = 0, stride = 1;
 };
 
-// eps 1e-5, momentum 0.1, affine.
+// eps 1e-5, momentum 0.1, affine. While a block is computed again (activation_checkpointing.h) the running statistics
+// stay as they are.
 struct BatchNorm2d {
   BatchNorm2d() = default;
   BatchNorm2d(LayerBuilder& builder, const std::string& name, int64_t channels);

@@ -1,0 +1,61 @@
+// Models and batches for tests of this folder.
+
+#pragma once
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cross_entropy_loss.h>
+#include <ATen/ops/empty.h>
+
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "skytrain/model/model.h"
+
+namespace skytrain::model {
+
+inline recipe::ModelSpec spec_of(const std::string& name, int64_t classes = 10) {
+  recipe::ModelSpec spec;
+  spec.name = name;
+  spec.classes = classes;
+  spec.stem = "cifar";
+  spec.width = 8;
+  return spec;
+}
+
+inline std::unique_ptr<Model> build(const recipe::ModelSpec& spec, const InputShape& input, uint64_t seed = 7,
+                                    at::ScalarType dtype = at::kFloat) {
+  return build_model(spec, input, at::detail::createCPUGenerator(seed), dtype);
+}
+
+inline at::Tensor random_images(int64_t count, const InputShape& input, uint64_t seed,
+                                at::ScalarType dtype = at::kFloat) {
+  return at::empty({count, input.channels, input.height, input.width}, dtype)
+      .uniform_(-1, 1, at::detail::createCPUGenerator(seed));
+}
+
+inline at::Tensor some_labels(int64_t count, int64_t classes) {
+  return at::arange(count, at::kLong).remainder(classes);
+}
+
+inline at::Tensor loss_of(Model& model, const at::Tensor& images, int64_t classes) {
+  return at::cross_entropy_loss(model.forward(images).to(at::kFloat), some_labels(images.size(0), classes));
+}
+
+// NaNs with the same bits are equal too.
+inline bool same_bits(const at::Tensor& a, const at::Tensor& b) {
+  if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes()) return false;
+  const at::Tensor x = a.contiguous(), y = b.contiguous();
+  return std::memcmp(x.const_data_ptr(), y.const_data_ptr(), x.nbytes()) == 0;
+}
+
+inline std::vector<at::Tensor> copies(const std::vector<tensor::NamedTensor>& tensors, bool gradients = false) {
+  std::vector<at::Tensor> result;
+  for (const tensor::NamedTensor& item : tensors)
+    result.push_back((gradients ? item.tensor.grad() : item.tensor.detach()).clone());
+  return result;
+}
+
+}  // namespace skytrain::model
