@@ -191,10 +191,14 @@ FileSystem& FileSystem::real() {
 }
 
 void write_file_atomically(FileSystem& fs, const std::string& path, std::string_view content) {
+  write_file_atomically(fs, path, [&](WritableFile& file) { file.append(content); });
+}
+
+void write_file_atomically(FileSystem& fs, const std::string& path, const std::function<void(WritableFile&)>& write) {
   const std::string temporary = path + ".tmp";
   try {
     const auto file = fs.open_write(temporary, FileSystem::Mode::kTruncate);
-    file->append(content);
+    write(*file);
     file->sync();
     file->close();
     fs.rename(temporary, path);

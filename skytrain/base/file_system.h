@@ -68,6 +68,9 @@ class FileSystem {
 // Writes `path` so that a crash leaves the old content or the new one, never a mixture:
 // "<path>.tmp" + fsync + rename + fsync of the folder.
 void write_file_atomically(FileSystem& fs, const std::string& path, std::string_view content);
+// The same for content that is written piece by piece.
+void write_file_atomically(FileSystem& fs, const std::string& path,
+                           const std::function<void(WritableFile& file)>& write);
 
 // In memory, for tests. Not thread-safe beyond a coarse lock.
 class MemoryFileSystem final : public FileSystem {

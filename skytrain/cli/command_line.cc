@@ -154,6 +154,9 @@ std::string version_line() { return "skytrain " SKYTRAIN_VERSION " (commit " SKY
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all = {
       {"train", "Train a model as a recipe says", "skytrain train recipe.yaml --set train.batch=128", add_train},
+      {"eval", "Evaluate a trained model on data.eval", "skytrain eval runs/mnist/20261130T135007Z --json", add_eval},
+      {"export", "Write a trained model for other programs", "skytrain export runs/mnist/20261130T135007Z -o mnist.pt",
+       add_export},
       {"report", "Make a run's report.html again", "skytrain report runs/mnist/20261130T135007Z", add_report},
       {"data", "Look into data sets", "skytrain data verify data/mnist", add_data},
       {"recipe", "Print every key of a recipe with type, default and meaning", "skytrain recipe", add_recipe},

@@ -8,6 +8,7 @@
 #include "skytrain/base/clock.h"
 #include "skytrain/base/text.h"
 #include "skytrain/cli/machine.h"
+#include "skytrain/cli/metric_text.h"
 #include "skytrain/cli/output.h"
 #include "skytrain_version.h"
 
@@ -123,10 +124,9 @@ std::string summary_table(const OrderedJson& summary) {
   if (is_number(summary, "train_loss")) table.row("train loss", fixed(summary["train_loss"], 4));
   const OrderedJson eval = summary.value("eval", OrderedJson::object());
   if (is_number(eval, "loss")) table.row("eval loss", fixed(eval["loss"], 4));
-  for (const auto& [name, title] :
-       {std::pair{"top1", "top-1"}, {"top5", "top-5"}, {"f1", "F1"}, {"accuracy", "accuracy"}})
-    if (is_number(eval, name)) table.row(title, fixed(eval[name].get<double>() * 100, 2) + " %");
-  if (is_number(eval, "rmse")) table.row("RMSE", fixed(eval["rmse"], 4));
+  for (const auto& [name, value] : eval.items())
+    if (const std::string title = metric_title(name); !title.empty() && value.is_number())
+      table.row(title, metric_value(name, value.get<double>()));
   if (summary.value("peak_rss_bytes", uint64_t{0}) > 0) {
     table.row("peak memory", human_bytes(summary["peak_rss_bytes"]));
   }

@@ -2,21 +2,13 @@
 
 #include "skytrain/base/log.h"
 #include "skytrain/base/text.h"
+#include "skytrain/cli/metric_text.h"
 
 namespace skytrain::cli {
 namespace {
 
 // Checkpoints may come at every step; people want to know that they come at all.
 constexpr double kCheckpointLineSeconds = 30;
-
-// "top-1 97.31 %"
-std::string metric_text(const std::string& name, double value) {
-  if (name == "rmse") return "RMSE " + formatted("%.4g", value);
-  const std::string share = formatted("%.2f", value * 100) + " %";
-  if (name == "top1") return "top-1 " + share;
-  if (name == "top5") return "top-5 " + share;
-  return (name == "f1" ? "F1" : name) + " " + share;
-}
 
 }  // namespace
 
@@ -85,7 +77,8 @@ void TrainView::on_checkpoint(const proto::CheckpointDone& checkpoint) {
 void TrainView::on_evaluation(const proto::EvaluationDone& evaluation) {
   reached(evaluation.step);
   std::string metrics;
-  for (const auto& [name, value] : evaluation.metrics) metrics += ", " + metric_text(name, value);
+  for (const auto& [name, value] : evaluation.metrics)
+    metrics += ", " + metric_title(name) + " " + metric_value(name, value);
   log_info(str("step ", evaluation.step, ": eval loss ", formatted("%.4f", evaluation.loss), metrics, " of ",
                human_count(static_cast<double>(evaluation.samples)), " samples in ",
                human_seconds(evaluation.seconds)));

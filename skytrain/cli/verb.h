@@ -24,6 +24,8 @@ struct Verb {
 };
 
 void add_train(CLI::App& app, Actions& actions);
+void add_eval(CLI::App& app, Actions& actions);
+void add_export(CLI::App& app, Actions& actions);
 void add_report(CLI::App& app, Actions& actions);
 void add_data(CLI::App& app, Actions& actions);
 void add_recipe(CLI::App& app, Actions& actions);

@@ -37,7 +37,7 @@ class FakeWorker {
       return wait_for_end_of_file(), 0;
     }
     if (scenario == "other-protocol") {
-      say(proto::Hello{2, "9.9.9", "2.99.0"});
+      say(proto::Hello{proto::kProtocolVersion + 1, "9.9.9", "2.99.0"});
       return wait_for_end_of_file(), 0;
     }
     if (scenario == "no-hello") {

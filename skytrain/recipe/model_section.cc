@@ -28,6 +28,12 @@ const Section<ModelSpec>& model_section() {
     s->add("init", &ModelSpec::init, optional_with("null", path()),
            "weights to start from: a state dict in .pt, .pth or .safetensors; null: random",
            {.continuity = Continuity::kMayChange});
+    s->add("init_except", &ModelSpec::init_except,
+           list_of("list of patterns", 0, 256, true,
+                   text("pattern",
+                        [](const std::string& pattern) { return std::string(pattern.empty() ? "is empty" : ""); })),
+           "names, as the shell matches them, that start at random nevertheless: [\"fc.*\"]",
+           {.continuity = Continuity::kMayChange});
     return s;
   }();
   return *section;

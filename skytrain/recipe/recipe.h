@@ -25,6 +25,7 @@ struct ModelSpec {
   std::string path;                          // torchscript: a .pt file; plugin: a shared library; absolute
   std::string architecture;                  // plugin: which of the library's models; "": its only one
   std::optional<std::string> init;           // file of weights to start from (.pt, .pth, .safetensors); none: random
+  std::vector<std::string> init_except;      // patterns of names that start at random nevertheless
 
   bool operator==(const ModelSpec&) const = default;
 };
@@ -143,7 +144,7 @@ struct TrainSpec {
   bool activation_checkpointing = false;  // true: a block's activations are computed again in backward
   std::optional<EarlyStopSpec> early_stop;
   std::optional<LossSpikeSpec> loss_spike;
-  bool deterministic = false;             // true: refuse kernels whose result depends on the run
+  bool deterministic = false;  // true: refuse kernels whose result depends on the run
 
   bool operator==(const TrainSpec&) const = default;
 };

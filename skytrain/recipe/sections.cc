@@ -37,15 +37,22 @@ const Section<CheckpointSpec>& checkpoint_section() {
 }
 
 void check_recipe(const Recipe& recipe, const Value& value, Reader& reader) {
+  if (!recipe.model.init_except.empty() && !recipe.model.init) {
+    const Reader::Scope scope(reader, "model.init_except");
+    reader.problem(value.find("model")->find("init_except")->place, "is for model.init, which is not given",
+                   "remove it, or name a file of weights");
+  }
   if (recipe.model.classes == 1 && recipe.train.loss == "cross_entropy") {
     const Reader::Scope scope(reader, "model.classes");
-    reader.problem(value.find("model")->find("classes")->place, "is 1, and cross_entropy tells at least 2 classes apart",
+    reader.problem(value.find("model")->find("classes")->place,
+                   "is 1, and cross_entropy tells at least 2 classes apart",
                    "for one value to predict set train.loss to mse or bce");
   }
   const auto needs_evaluation = [&](const char* path, const Value* at, const std::string& what) {
     if (recipe.data.eval) return;
     const Reader::Scope scope(reader, path);
-    reader.problem(at->place, what + " follows the evaluation, and there is no data.eval", "add data.eval, or remove it");
+    reader.problem(at->place, what + " follows the evaluation, and there is no data.eval",
+                   "add data.eval, or remove it");
   };
   const Value* const train = value.find("train");
   if (recipe.train.schedule.name == "plateau")
@@ -56,9 +63,10 @@ void check_recipe(const Recipe& recipe, const Value& value, Reader& reader) {
     needs_evaluation("checkpoint.best", best, "the best checkpoint");
     if (recipe.train.early_stop && recipe.train.early_stop->metric != *recipe.checkpoint.best) {
       const Reader::Scope scope(reader, "checkpoint.best");
-      reader.problem(best->place,
-                     "is " + *recipe.checkpoint.best + ", and train.early_stop.metric is " + recipe.train.early_stop->metric,
-                     "a run follows one metric");
+      reader.problem(
+          best->place,
+          "is " + *recipe.checkpoint.best + ", and train.early_stop.metric is " + recipe.train.early_stop->metric,
+          "a run follows one metric");
     }
   }
 }

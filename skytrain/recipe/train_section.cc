@@ -106,9 +106,10 @@ const Section<LossSpikeSpec>& loss_spike_section() {
     s->add("threshold", &LossSpikeSpec::threshold, real({.min = 0, .above_min = true}),
            "standard deviations above the moving mean");
     s->add("window", &LossSpikeSpec::window, integer({2, kMaxCount}), "steps that mean and deviation are of");
-    s->add("action", &LossSpikeSpec::action, choice("action", {"record", "skip", "rollback"}),
-           "record: the step and its samples go to spikes.jsonl; skip: its update is not made either; rollback: the run "
-           "goes back to the checkpoint before it, and skips it there");
+    s->add(
+        "action", &LossSpikeSpec::action, choice("action", {"record", "skip", "rollback"}),
+        "record: the step and its samples go to spikes.jsonl; skip: its update is not made either; rollback: the run "
+        "goes back to the checkpoint before it, and skips it there");
     return s;
   }();
   return *section;

@@ -21,18 +21,24 @@ constexpr DtypePair kDtypes[] = {
     {at::kByte, checkpoint::Dtype::kU8},    {at::kBool, checkpoint::Dtype::kBool},
 };
 
-std::string shape_text(at::IntArrayRef shape) {
-  std::vector<std::string> parts;
-  for (int64_t size : shape) parts.push_back(std::to_string(size));
-  return "[" + join(parts, ", ") + "]";
-}
-
 }  // namespace
 
 checkpoint::Dtype to_dtype(at::ScalarType type) {
   for (const DtypePair& pair : kDtypes)
     if (pair.type == type) return pair.dtype;
   throw Error(ErrorKind::kInternal, "", str("no safetensors dtype for ", c10::toString(type)));
+}
+
+at::ScalarType to_scalar_type(checkpoint::Dtype dtype) {
+  for (const DtypePair& pair : kDtypes)
+    if (pair.dtype == dtype) return pair.type;
+  throw Error(ErrorKind::kInternal, "", "an unknown dtype");
+}
+
+std::string shape_text(at::IntArrayRef shape) {
+  std::vector<std::string> parts;
+  for (int64_t size : shape) parts.push_back(std::to_string(size));
+  return "[" + join(parts, ", ") + "]";
 }
 
 checkpoint::NamedArray as_array(const std::string& name, const at::Tensor& tensor) {

@@ -21,6 +21,9 @@ struct NamedTensor {
 // Throws Error(kInternal) for a dtype that safetensors can't hold.
 checkpoint::Dtype to_dtype(at::ScalarType type);
 
+at::ScalarType to_scalar_type(checkpoint::Dtype dtype);
+std::string shape_text(at::IntArrayRef shape);  // "[64, 3, 7, 7]"
+
 // Borrows the tensor's memory. REQUIRES: CPU, contiguous; the tensor outlives the result unchanged.
 checkpoint::NamedArray as_array(const std::string& name, const at::Tensor& tensor);
 

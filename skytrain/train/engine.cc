@@ -34,6 +34,7 @@ Engine::Engine(const recipe::ModelSpec& model, const recipe::OptimizerSpec& opti
     replica->model = i == 0 && built ? std::move(built)
                                      : model::build_model(model, options_.input, at::detail::createCPUGenerator(seed),
                                                           options_.dtype);
+    replica->model->set_activation_checkpointing(options_.activation_checkpointing);
     if (i > 0) model::share_parameters(*replicas_[0]->model, *replica->model);
     for (const tensor::NamedTensor& buffer : replica->model->buffers())
       replica->buffer_sums.push_back(at::zeros_like(buffer.tensor));

@@ -64,7 +64,8 @@ class Engine {
     int64_t target_values = 0;          // 0: targets are classes
     at::ScalarType dtype = at::kFloat;  // of parameters and images; float64 for parity checks
     at::MemoryFormat memory_format = at::MemoryFormat::Contiguous;  // of images inside the model
-    GradScaler::Options scaler;                                     // fp16
+    bool activation_checkpointing = false;
+    GradScaler::Options scaler;  // fp16
     model::InputShape input;
   };
   // The initial weights are drawn from `seed`. built: the model of that seed, if the caller has one already. Throws

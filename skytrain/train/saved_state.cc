@@ -7,6 +7,22 @@
 
 namespace skytrain::train {
 
+checkpoint::Manifest load_engine_state(FileSystem& fs, const std::string& checkpoint_path, Engine& engine) {
+  const checkpoint::Manifest manifest = checkpoint::read_manifest(fs, checkpoint_path);
+  if (manifest.files.size() != 1)
+    throw Error(ErrorKind::kData, checkpoint_path + "/manifest.json", "lists more than one file of replicated state");
+  const checkpoint::LoadedFile file = checkpoint::load_file(fs, checkpoint_path, manifest.files[0]);
+  for (const tensor::NamedTensor& item : engine.state()) {
+    try {
+      tensor::copy_from(file, item.name, item.tensor);
+    } catch (const Error& error) {
+      throw Error(error.kind(), checkpoint_path + ": " + error.where(), error.problem(), error.hint());
+    }
+  }
+  engine.state_restored();
+  return manifest;
+}
+
 SavedState::SavedState(FileSystem& fs, Clock& clock, std::string directory, std::string recipe_fingerprint)
     : fs_(fs), clock_(clock), directory_(std::move(directory)), recipe_fingerprint_(std::move(recipe_fingerprint)) {}
 
@@ -54,23 +70,14 @@ std::optional<RunState> SavedState::restore(Engine& engine, std::vector<std::str
     return std::nullopt;
   }
 
-  const checkpoint::Manifest manifest = checkpoint::read_manifest(fs_, found->path);
+  checkpoint::Manifest manifest = checkpoint::read_manifest(fs_, found->path);
   const std::string where = found->path + "/manifest.json";
   if (!manifest.state.is_object() || !manifest.state.contains("run"))
     throw Error(ErrorKind::kData, where, "has no state of a training run");
   if (!manifest.state.contains("data_fingerprint") || manifest.state["data_fingerprint"] != data_fingerprint_)
     throw Error(ErrorKind::kData, found->path, "was trained on other data than data.train holds now",
                 "put the data back, or start again with --resume never");
-  if (manifest.files.size() != 1) throw Error(ErrorKind::kData, where, "lists more than one file of replicated state");
-  const checkpoint::LoadedFile file = checkpoint::load_file(fs_, found->path, manifest.files[0]);
-  for (const tensor::NamedTensor& item : engine.state()) {
-    try {
-      tensor::copy_from(file, item.name, item.tensor);
-    } catch (const Error& error) {
-      throw Error(error.kind(), found->path + ": " + error.where(), error.problem(), error.hint());
-    }
-  }
-  engine.state_restored();
+  manifest = load_engine_state(fs_, found->path, engine);
   newest_step_ = manifest.step;
   newest_path_ = found->path;
   return RunState::from_json(manifest.state.at("run"), manifest.step, where);

@@ -10,10 +10,15 @@
 
 #include "skytrain/base/clock.h"
 #include "skytrain/base/file_system.h"
+#include "skytrain/checkpoint/checkpoint.h"
 #include "skytrain/train/engine.h"
 #include "skytrain/train/run_state.h"
 
 namespace skytrain::train {
+
+// Copies a checkpoint's tensors into all that engine.state() names. Throws Error(kData) naming file and tensor:
+// damaged, missing, or of another shape.
+checkpoint::Manifest load_engine_state(FileSystem& fs, const std::string& checkpoint_path, Engine& engine);
 
 class SavedState {
  public:

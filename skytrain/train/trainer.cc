@@ -14,6 +14,7 @@
 #include "skytrain/base/error.h"
 #include "skytrain/base/process.h"
 #include "skytrain/base/text.h"
+#include "skytrain/checkpoint/checkpoint.h"
 #include "skytrain/data/batch.h"
 #include "skytrain/recipe/resolve.h"
 #include "skytrain/record/metrics.h"
@@ -22,6 +23,7 @@
 #include "skytrain/train/engine.h"
 #include "skytrain/train/evaluation_watch.h"
 #include "skytrain/train/evaluator.h"
+#include "skytrain/train/init_weights.h"
 #include "skytrain/train/precision_check.h"
 #include "skytrain/train/run_log.h"
 #include "skytrain/train/run_plan.h"
@@ -90,6 +92,9 @@ class Run {
 
     std::unique_ptr<model::Model> built =
         model::build_model(recipe_.model, input_, at::detail::createCPUGenerator(recipe_.seed));
+    if (recipe_.model.init && !will_restore())
+      for (const std::string& line : load_init_weights(fs_, *recipe_.model.init, recipe_.model.init_except, *built))
+        observer_.note(/*warning=*/false, line);
     const Machine machine = this_machine();
     RunStarted started;
     started.parameters = model::count_parameters(*built);
@@ -129,6 +134,13 @@ class Run {
                          "end and stays below train.optimizer.lr"));
   }
 
+  // With a checkpoint there, restore() loads one or throws: initial weights would be read for nothing.
+  bool will_restore() const {
+    if (!options_.resume) return false;
+    const auto found = checkpoint::list_checkpoints(fs_, options_.run_directory + "/checkpoints", /*hash=*/false);
+    return std::any_of(found.begin(), found.end(), [](const checkpoint::Candidate& c) { return c.valid; });
+  }
+
   static int threads_per_replica(const recipe::Recipe& recipe, const Machine& machine) {
     return std::max(1, machine.cores / int(*recipe.devices));
   }
@@ -144,6 +156,7 @@ class Run {
     engine.loss = Loss(Loss::kind_of(recipe_.train.loss), recipe_.train.label_smoothing);
     engine.target_values = feed_->target_values();
     engine.memory_format = memory_format(recipe_);
+    engine.activation_checkpointing = recipe_.train.activation_checkpointing;
     engine.input = input_;
     return engine;
   }

@@ -17,6 +17,7 @@
 #include "skytrain/recipe/resolve.h"
 #include "skytrain/tensor/memory.h"
 #include "skytrain/train/auto_decisions.h"
+#include "skytrain/train/model_source.h"
 #include "skytrain/train/trainer.h"
 #include "skytrain_version.h"
 
@@ -101,6 +102,38 @@ class Listener {
   std::thread thread_;
 };
 
+std::function<bool()> stop_requested() {
+  return [] { return StopSignal::requests() > 0; };
+}
+
+train::TellNote note_sender(proto::Channel& channel) {
+  return [&channel](const std::string& line) { channel.send(proto::encode(proto::Note{"info", line})); };
+}
+
+proto::Message run(const proto::Evaluate& order, proto::Channel& channel) {
+  const Listener listener(channel);
+  const train::ModelSource source{recipe::from_json(order.recipe), order.checkpoint};
+  const std::optional<train::EvaluationOutcome> outcome =
+      train::evaluate_model(FileSystem::real(), source, note_sender(channel), stop_requested());
+  if (!outcome) throw Error(ErrorKind::kAborted, "", "stopped before the evaluation was done");
+  const train::Evaluation& result = outcome->details.result;
+  OrderedJson summary = train::to_json(result);
+  if (!order.checkpoint.empty()) summary["step"] = result.step;
+  summary["parameters"] = outcome->parameters;
+  summary["confusion"] = outcome->json.value("confusion", OrderedJson::array());
+  summary["classes"] = outcome->json.value("classes", OrderedJson::array());
+  channel.send(
+      proto::encode(proto::EvaluationDone{result.step, result.samples, result.loss, result.metrics, result.seconds}));
+  return proto::Finished{summary};
+}
+
+proto::Message run(const proto::Trace& order, proto::Channel& channel) {
+  const Listener listener(channel);
+  train::write_torchscript(FileSystem::real(), {recipe::from_json(order.recipe), order.checkpoint},
+                           note_sender(channel), order.output);
+  return proto::Finished{{{"output", order.output}}};
+}
+
 proto::Message run(const proto::Start& start, proto::Channel& channel) {
   Reporter reporter(channel, FileSystem::real(), start.run_directory);
   const Listener listener(channel);
@@ -110,7 +143,7 @@ proto::Message run(const proto::Start& start, proto::Channel& channel) {
   options.resume = start.resume;
   options.log_every = start.log_every;
   const train::TrainOutcome outcome =
-      train::train(FileSystem::real(), Clock::real(), options, reporter, [] { return StopSignal::requests() > 0; });
+      train::train(FileSystem::real(), Clock::real(), options, reporter, stop_requested());
   if (outcome.interrupted)
     return proto::Interrupted{outcome.state.step, outcome.samples, outcome.checkpoint, outcome.summary};
   return proto::Finished{outcome.summary};
@@ -144,8 +177,15 @@ int serve() {
     const std::optional<Json> frame = channel.receive(/*seconds=*/-1);
     if (!frame) return 0;  // the front program has gone before it gave an order
     const proto::Message order = proto::decode(*frame);
-    if (!std::holds_alternative<proto::Start>(order)) throw Error(ErrorKind::kInternal, "", "expected a start message");
-    end = run(std::get<proto::Start>(order), channel);
+    if (const auto* start = std::get_if<proto::Start>(&order)) {
+      end = run(*start, channel);
+    } else if (const auto* evaluate = std::get_if<proto::Evaluate>(&order)) {
+      end = run(*evaluate, channel);
+    } else if (const auto* trace = std::get_if<proto::Trace>(&order)) {
+      end = run(*trace, channel);
+    } else {
+      throw Error(ErrorKind::kInternal, "", "expected an order");
+    }
   } catch (const std::exception& error) {
     log_error(error.what());
     end = failure(error);

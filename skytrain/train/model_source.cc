@@ -1,0 +1,102 @@
+#include "skytrain/train/model_source.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/ops/zeros.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "skytrain/base/error.h"
+#include "skytrain/base/text.h"
+#include "skytrain/data/batch.h"
+#include "skytrain/model/torchscript.h"
+#include "skytrain/train/auto_decisions.h"
+#include "skytrain/train/init_weights.h"
+#include "skytrain/train/saved_state.h"
+
+namespace skytrain::train {
+namespace {
+
+// An engine whose optimizer has no state: only what the model itself needs is held.
+std::unique_ptr<Engine> build_engine(FileSystem& fs, const ModelSource& source, const model::InputShape& input,
+                                     const TellNote& note) {
+  const recipe::Recipe& recipe = source.recipe;
+  const Machine machine = this_machine();
+  Engine::Options options;
+  options.replicas = int(recipe.devices.value_or(machine.cores));
+  options.threads_per_replica = std::max(1, machine.cores / options.replicas);
+  if (recipe.train.precision != "auto") options.precision = precision_from_string(recipe.train.precision);
+  options.loss = Loss(Loss::kind_of(recipe.train.loss));
+  if (recipe.train.memory_format == "channels_last") options.memory_format = at::MemoryFormat::ChannelsLast;
+  if (!source.checkpoint.empty()) options.ema = recipe.train.ema;
+  options.input = input;
+  std::unique_ptr<model::Model> built =
+      model::build_model(recipe.model, input, at::detail::createCPUGenerator(recipe.seed));
+  if (source.checkpoint.empty()) {
+    if (!recipe.model.init)
+      throw Error(ErrorKind::kRecipe, "model.init", "there are no weights: neither a checkpoint nor a file is given",
+                  "name a run, or a file of weights with --weights");
+    for (const std::string& line : load_init_weights(fs, *recipe.model.init, recipe.model.init_except, *built))
+      note(line);
+  }
+  recipe::OptimizerSpec plain;
+  plain.name = "sgd";
+  plain.lr = 1;
+  auto engine = std::make_unique<Engine>(recipe.model, plain, recipe.seed, options, std::move(built));
+  if (!source.checkpoint.empty()) load_engine_state(fs, source.checkpoint, *engine);
+  return engine;
+}
+
+}  // namespace
+
+std::optional<EvaluationOutcome> evaluate_model(FileSystem& fs, const ModelSource& source, const TellNote& note,
+                                                const std::function<bool()>& stop) {
+  const recipe::Recipe& recipe = source.recipe;
+  if (!recipe.data.eval)
+    throw Error(ErrorKind::kRecipe, "data.eval", "is not given: there is nothing to evaluate on",
+                "add it to the recipe, or with --set 'data.eval={…}'");
+  data::OpenOptions wanted{.classes = recipe.model.classes,
+                           .target = Loss::kind_of(recipe.train.loss) == Loss::Kind::kCrossEntropy
+                                         ? data::TargetKind::kClass
+                                         : data::TargetKind::kValues,
+                           .seed = recipe.seed};
+  // Classes and features with names mean what they meant in training.
+  const std::unique_ptr<data::Dataset> train = data::open_dataset(fs, recipe.data.train, wanted);
+  wanted.eval = true;
+  wanted.train = &train->info();
+  const std::unique_ptr<data::Dataset> dataset = data::open_dataset(fs, *recipe.data.eval, wanted);
+  const data::DatasetInfo& info = dataset->info();
+  for (const std::string& line : info.notes) note(line);
+  const data::BatchFiller filler(*dataset, recipe.data.transforms, recipe.seed, /*training=*/false);
+  const std::unique_ptr<Engine> engine = build_engine(fs, source, {info.channels, info.height, info.width}, note);
+  const double begin = Clock::real().monotonic_seconds();
+  std::optional<EvaluationDetails> details =
+      evaluate(*engine, *dataset, filler, recipe.model.classes, recipe.eval.batch, stop);
+  if (!details) return std::nullopt;
+  details->result.seconds = Clock::real().monotonic_seconds() - begin;
+  if (!source.checkpoint.empty()) details->result.step = checkpoint::read_manifest(fs, source.checkpoint).step;
+  OrderedJson json = to_json(*details, *dataset);
+  return EvaluationOutcome{std::move(*details), std::move(json), model::count_parameters(engine->model())};
+}
+
+void write_torchscript(FileSystem& fs, const ModelSource& source, const TellNote& note, const std::string& output) {
+  const recipe::Recipe& recipe = source.recipe;
+  const data::OpenOptions wanted{.classes = recipe.model.classes,
+                                 .target = Loss::kind_of(recipe.train.loss) == Loss::Kind::kCrossEntropy
+                                               ? data::TargetKind::kClass
+                                               : data::TargetKind::kValues,
+                                 .seed = recipe.seed};
+  const data::DatasetInfo info = data::open_dataset(fs, recipe.data.train, wanted)->info();
+  ModelSource single = source;
+  single.recipe.devices = 1;
+  const std::unique_ptr<Engine> engine = build_engine(fs, single, {info.channels, info.height, info.width}, note);
+  engine->share_buffers();
+  const Engine::AveragedWeights averaged(*engine);
+  if (recipe.model.name == "torchscript") {
+    model::save_torchscript(fs, engine->model(), output);
+  } else {
+    model::trace(fs, engine->model(), at::zeros({1, info.channels, info.height, info.width}, at::kFloat), output);
+  }
+}
+
+}  // namespace skytrain::train
