@@ -1,5 +1,6 @@
 #include "skytrain/model/conv_relu.h"
 
+#include <ATen/TracerMode.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/_slow_conv2d_backward.h>
 #include <ATen/ops/_slow_conv2d_forward.h>
@@ -94,7 +95,9 @@ class PiecewiseConvRelu : public torch::autograd::Function<PiecewiseConvRelu> {
 }  // namespace
 
 at::Tensor conv_relu(const at::Tensor& x, const at::Tensor& weight, const at::Tensor& bias, int64_t padding) {
-  if (weight.size(1) * weight.size(2) * weight.size(3) > kMostKernelValues || x.scalar_type() != weight.scalar_type())
+  // A trace (torchscript.h) takes down operators that hold for any batch size, and no pieces.
+  if (weight.size(1) * weight.size(2) * weight.size(3) > kMostKernelValues || x.scalar_type() != weight.scalar_type() ||
+      at::tracer::impl::is_dispatch_enabled())
     return at::conv2d(x, weight, bias, /*stride=*/1, padding).relu_();
   const bool autocast = at::autocast::is_autocast_enabled(at::kCPU);
   const at::ScalarType result_type = autocast ? at::autocast::get_autocast_dtype(at::kCPU) : x.scalar_type();

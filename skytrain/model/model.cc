@@ -19,14 +19,27 @@ at::Tensor Model::add_buffer(const std::string& name, at::Tensor value) {
   return value;
 }
 
+void Model::set_training(bool training) {
+  if (training == training_) return;
+  training_ = training;
+  training_changed();
+}
+
+void Model::set_activation_checkpointing(bool on) {
+  if (on && !has_blocks())
+    throw Error(ErrorKind::kRecipe, "train.activation_checkpointing",
+                "this model has no blocks that could be computed again", "set it to false, or use a resnet or convnet");
+  activation_checkpointing_ = on;
+}
+
 std::unique_ptr<Model> build_model(const recipe::ModelSpec& spec, const InputShape& input, at::Generator generator,
                                    at::ScalarType dtype) {
   using Builder =
       std::unique_ptr<Model> (*)(const recipe::ModelSpec&, const InputShape&, at::Generator, at::ScalarType);
   static constexpr std::pair<const char*, Builder> kZoo[] = {
-      {"simplecnn", build_simplecnn},
-      {"mlp", build_mlp},
-      {"convnet", build_convnet},
+      {"simplecnn", build_simplecnn},    {"mlp", build_mlp},         {"convnet", build_convnet},
+      {"resnet18", build_resnet},        {"resnet34", build_resnet}, {"resnet50", build_resnet},
+      {"torchscript", load_torchscript}, {"plugin", load_plugin},
   };
   std::vector<std::string> known;
   for (const auto& [name, builder] : kZoo) {

@@ -41,11 +41,20 @@ class Model {
   const std::vector<tensor::NamedTensor>& buffers() const { return buffers_; }
 
   // Training: batch norm uses and updates batch statistics. Evaluation: it uses the running ones.
-  void set_training(bool training) { training_ = training; }
+  void set_training(bool training);
   bool training() const { return training_; }
+
+  // On: forward keeps only the inputs of the model's blocks, and backward computes a block's activations again when it
+  // needs them: less memory, a third more time, the same bits (activation_checkpointing.h).
+  // Throws Error(kRecipe) when on is true and the model has no blocks.
+  void set_activation_checkpointing(bool on);
+  bool activation_checkpointing() const { return activation_checkpointing_; }
 
  protected:
   Model() = default;
+  // For models that keep a mode of their own.
+  virtual void training_changed() {}
+  virtual bool has_blocks() const { return false; }
   // Called by layers while the model is being built. The returned tensor is the registered one.
   at::Tensor add_parameter(const std::string& name, at::Tensor value);
   at::Tensor add_buffer(const std::string& name, at::Tensor value);
@@ -53,12 +62,14 @@ class Model {
 
  private:
   std::vector<tensor::NamedTensor> parameters_, buffers_;
-  bool training_ = true;
+  bool training_ = true, activation_checkpointing_ = false;
 };
 
 // Builds spec.name with PyTorch's default initialisation, drawn in PyTorch's order from `generator`: a generator seeded
-// like torch.manual_seed(n) gives the weights that Python gets. dtype: float32, or float64 for parity checks.
-// Throws Error(kRecipe) when the model can't take this input (too small for its pooling).
+// like torch.manual_seed(n) gives the weights that Python gets. An undefined generator leaves the parameters without
+// values: for a replica, or to count them. dtype: float32, or float64 for parity checks.
+// Throws Error(kRecipe) when the model can't take this input (too small for its pooling), and for a model that comes in
+// a file (TorchScript, plug-in) what load_torchscript and load_plugin throw. Not thread-safe.
 std::unique_ptr<Model> build_model(const recipe::ModelSpec& spec, const InputShape& input, at::Generator generator,
                                    at::ScalarType dtype = at::kFloat);
 
