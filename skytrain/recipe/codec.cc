@@ -169,6 +169,15 @@ Codec<std::string> path() {
       [](const std::string& value) { return OrderedJson(value); }};
 }
 
+Codec<uint64_t> bytes() {
+  return {"size with its unit, like 512 MiB",
+          [](const Value& value, Reader& reader, uint64_t* out) {
+            return expect_text(value, reader, "a size with its unit, like 512 MiB") &&
+                   report(read_bytes(value.text, out), value, reader);
+          },
+          [](const uint64_t& value) { return OrderedJson(bytes_text(value)); }};
+}
+
 Codec<Duration> duration(std::vector<Duration::Unit> units, bool above_zero) {
   std::vector<std::string> names;
   for (const Duration::Unit unit : units) names.push_back(unit_name(unit));

@@ -46,6 +46,9 @@ Codec<std::string> choice(std::string what, std::vector<std::string> names);
 // A file or folder, made absolute.
 Codec<std::string> path();
 
+// A size with its unit: 512 MiB.
+Codec<uint64_t> bytes();
+
 // units: which are allowed, kSeconds last; above_zero: 0 is refused.
 Codec<Duration> duration(std::vector<Duration::Unit> units, bool above_zero);
 

@@ -174,6 +174,8 @@ struct Recipe {
   EvalSpec eval;
   CheckpointSpec checkpoint;
   std::optional<int64_t> devices;  // CPU: replicas, one per core, 1..256; auto: as many as pay
+  // Bytes that tensors may take, >= 1; auto: nine tenths of what is free when the run starts.
+  std::optional<uint64_t> memory_budget;
 
   bool operator==(const Recipe&) const = default;
 };

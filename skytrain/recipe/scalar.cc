@@ -10,6 +10,22 @@
 namespace skytrain::recipe {
 namespace {
 
+struct ByteUnit {
+  const char* text;
+  uint64_t bytes;
+};
+constexpr ByteUnit kByteUnits[] = {
+    {"B", 1},
+    {"KB", 1000},
+    {"KiB", 1024},
+    {"MB", 1000 * 1000},
+    {"MiB", 1 << 20},
+    {"GB", 1000 * 1000 * 1000},
+    {"GiB", 1 << 30},
+    {"TB", 1'000'000'000'000},
+    {"TiB", uint64_t{1} << 40},
+};
+
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 size_t digits(std::string_view text, size_t at) {
@@ -139,6 +155,34 @@ std::optional<Refusal> read_duration(std::string_view text, const std::vector<st
   if (!std::isfinite(value)) return Refusal{quoted(text) + " is beyond what a double can hold", {}};
   *out = Duration{value + 0.0, named->unit};  // + 0.0 turns -0 into 0
   return std::nullopt;
+}
+
+std::optional<Refusal> read_bytes(std::string_view text, uint64_t* out) {
+  const size_t length = number_length(text);
+  std::string_view unit = text.substr(length);
+  while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
+  double value = 0;
+  if (length == 0 || unit.empty())
+    return Refusal{quoted(text) + " is not a size with its unit", "write it like 512 MiB or 4 GiB"};
+  if (auto refusal = read_real(text.substr(0, length), &value)) return refusal;
+  std::vector<std::string> known;
+  for (const ByteUnit& named : kByteUnits) {
+    known.emplace_back(named.text);
+    if (unit != named.text) continue;
+    const double bytes = value * double(named.bytes);
+    if (!(bytes >= 1) || bytes >= 0x1p63)
+      return Refusal{quoted(text) + (bytes < 1 ? " is less than a byte" : " is too large"), {}};
+    *out = static_cast<uint64_t>(std::llround(bytes));
+    return std::nullopt;
+  }
+  return Refusal{"unknown unit " + quoted(unit) + did_you_mean(unit, known), "known: " + join(known, ", ")};
+}
+
+std::string bytes_text(uint64_t bytes) {
+  const ByteUnit* best = &kByteUnits[0];
+  for (const ByteUnit& unit : kByteUnits)
+    if (bytes % unit.bytes == 0 && unit.bytes > best->bytes) best = &unit;
+  return str(bytes / best->bytes, " ", best->text);
 }
 
 bool needs_quotes(std::string_view text) {

@@ -26,6 +26,10 @@ std::optional<Refusal> read_boolean(std::string_view text, bool* out);
 // "500 steps", "5%", "10 min". Steps and samples are whole. known: the units to name when the unit is unknown.
 std::optional<Refusal> read_duration(std::string_view text, const std::vector<std::string>& known, Duration* out);
 
+// "512 MiB", "4 GB": whole bytes, above 0. Units B, KB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB (of 1024).
+std::optional<Refusal> read_bytes(std::string_view text, uint64_t* out);
+std::string bytes_text(uint64_t bytes);  // in the largest unit that divides it: reads back as the same number
+
 // True if YAML's core schema reads the plain `text` as something other than a string: such a string needs quotes.
 bool needs_quotes(std::string_view text);
 

@@ -133,5 +133,26 @@ TEST(NeedsQuotes, WhereAReaderWouldSeeSomethingElseThanAText) {
   }
 }
 
+TEST(Bytes, HaveAUnitAndReadBackAsTheSame) {
+  for (const auto& [text, bytes] : {std::pair<const char*, uint64_t>{"512 MiB", 512u << 20},
+                                    {"1.5 GiB", 3u << 29},
+                                    {"4GB", 4'000'000'000},
+                                    {"1 B", 1},
+                                    {"2 TiB", uint64_t{2} << 40}}) {
+    uint64_t read = 0, again = 0;
+    EXPECT_FALSE(read_bytes(text, &read)) << text;
+    EXPECT_EQ(read, bytes) << text;
+    EXPECT_FALSE(read_bytes(bytes_text(read), &again));
+    EXPECT_EQ(again, bytes) << bytes_text(read);
+  }
+  EXPECT_EQ(bytes_text(1536u << 20), "1536 MiB");
+  for (const char* text : {"512", "", "MiB", "1 XB", "0 MiB", "-1 GiB", "1e30 GiB", "0.1 B", "1,5 GiB"}) {
+    uint64_t ignored = 0;
+    EXPECT_TRUE(read_bytes(text, &ignored)) << text;
+  }
+  uint64_t ignored = 0;
+  EXPECT_NE(read_bytes("1 Gib", &ignored)->what.find("did you mean \"GiB\"?"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace skytrain::recipe

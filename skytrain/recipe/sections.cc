@@ -89,6 +89,10 @@ const Section<Recipe>& recipe_section() {
                    {.continuity = Continuity::kMayChange});
     s->add("devices", &Recipe::devices, optional_with("auto", integer({1, 256})),
            "replicas, on a CPU one per core; auto: as many as pay", {.continuity = Continuity::kMayChange});
+    s->add("memory_budget", &Recipe::memory_budget, optional_with("auto", bytes()),
+           "what tensors may take; where a step needs more, its micro-batches are halved. auto: nine tenths of what is "
+           "free at the start",
+           {.continuity = Continuity::kMayChange});
     s->check = check_recipe;
     return s;
   }();

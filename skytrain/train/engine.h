@@ -14,6 +14,7 @@
 #pragma once
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -34,6 +35,12 @@ struct TimeSplit {
   double data = 0, forward = 0, backward = 0, optimizer = 0, other = 0;
   double total() const { return data + forward + backward + optimizer + other; }
   TimeSplit& operator+=(const TimeSplit& more);
+};
+
+// The most bytes that tensors held while replica 0 was in a phase (tensor/memory_budget.h); 0: not counted.
+struct PhasePeaks {
+  uint64_t forward = 0, backward = 0, optimizer = 0;
+  uint64_t all() const { return std::max({forward, backward, optimizer}); }
 };
 
 struct StepResult {
@@ -77,7 +84,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   // Runs step `step` (0-based over the run) of `slots`. An exception of a replica is rethrown here; nothing was changed
-  // then, unless the optimizer itself threw: then the state is torn and the run must end. One caller.
+  // then, unless the optimizer itself threw: then the state is torn and the run must end. When it is
+  // tensor::OutOfMemory of forward or backward, the step can be tried again with smaller slots. One caller.
   StepResult step(const data::Slots& slots, uint64_t step, const StepSettings& settings, const FillSlot& fill);
 
   // Runs `work(replica)` on every replica's thread at once and returns when all are done; the first exception is
@@ -101,6 +109,7 @@ class Engine {
    private:
     Engine& engine_;
   };
+  const PhasePeaks& peaks() const { return peaks_; }  // of all steps so far
   // fp16's loss scale: checkpoint state beside the tensors.
   GradScaler& scaler() { return scaler_; }
   // Everything that a checkpoint must hold, by name: "model.*", "optimizer.*", "ema.*". Valid between steps.
@@ -122,6 +131,7 @@ class Engine {
   void step_part(Replica& replica);
   void average_part(Replica& replica);
   void merge_buffers();
+  void note_peak(const Replica& replica, uint64_t& phase);
   void exchange_weights();
 
   Options options_;
@@ -129,6 +139,7 @@ class Engine {
   std::vector<std::unique_ptr<Replica>> replicas_;
   std::unique_ptr<Optimizer> optimizer_;
   GradScaler scaler_;
+  PhasePeaks peaks_;
   std::vector<at::Tensor> averages_;  // of the parameters; empty without Options::ema
   std::unique_ptr<Job> job_;
 };

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <limits>
 
+#include "skytrain/tensor/memory_budget.h"
 #include "skytrain/train/engine_parts.h"
 #include "skytrain/train/loops.h"
 
@@ -24,7 +25,9 @@ void Engine::run_step(Replica& replica) {
     try {
       phase();
     } catch (...) {
-      replica.failure = std::current_exception();
+      // TorchScript's interpreter turns any exception into one of its own.
+      const std::optional<tensor::OutOfMemory> out_of_memory = tensor::take_last_out_of_memory();
+      replica.failure = out_of_memory ? std::make_exception_ptr(*out_of_memory) : std::current_exception();
       ok = false;
     }
   };
@@ -54,7 +57,14 @@ void Engine::run_step(Replica& replica) {
       if (replica.index == 0) merge_buffers();
     });
   }
+  note_peak(replica, peaks_.optimizer);
   meet();  // all parameters are new
+}
+
+void Engine::note_peak(const Replica& replica, uint64_t& phase) {
+  if (replica.index != 0) return;
+  phase = std::max(phase, tensor::memory_use().peak);
+  tensor::reset_peak_memory();
 }
 
 bool Engine::over_limit() const {
@@ -89,6 +99,7 @@ void Engine::compute_slot(Replica& replica, const data::Slot& slot, double step_
   model::Model& model = *replica.model;
   const int64_t count = int64_t(slot.count);
   if (!replica.images.defined() || replica.images.size(0) != count) {
+    replica.images = replica.target = {};  // freed before their successors take memory
     replica.images =
         at::empty({count, options_.input.channels, options_.input.height, options_.input.width}, options_.dtype);
     replica.target = options_.target_values == 0 ? at::empty({count}, at::kLong)
@@ -106,6 +117,7 @@ void Engine::compute_slot(Replica& replica, const data::Slot& slot, double step_
     if (options_.precision != Precision::kFp32) output = output.to(at::kFloat);
     loss = options_.loss.sum(output, replica.target);
   }
+  note_peak(replica, peaks_.forward);
   lap.to(replica.time.forward);
   at::Tensor scaled = loss.div(step_samples);
   if (job_->loss_scale != 1) scaled = scaled.mul(job_->loss_scale);
@@ -116,6 +128,7 @@ void Engine::compute_slot(Replica& replica, const data::Slot& slot, double step_
   replica.finite = replica.finite && std::isfinite(slot_loss);
   for (size_t i = 0; i < model.buffers().size(); ++i) replica.buffer_sums[i].add_(model.buffers()[i].tensor);
   ++replica.buffer_slots;
+  note_peak(replica, peaks_.backward);
   lap.to(replica.time.backward);
 }
 

@@ -62,6 +62,7 @@ Json RunState::to_json() const {
                {"evaluation_seconds", evaluation_seconds},
                {"checkpoint_seconds", checkpoint_seconds},
                {"last_loss", last_loss},
+               {"slot", slot},
                {"evaluation_pending", evaluation_pending},
                {"evaluations_without_better", evaluations_without_better},
                {"stopped_early", stopped_early},
@@ -86,6 +87,7 @@ RunState RunState::from_json(const Json& json, uint64_t step, const std::string&
     state.evaluation_seconds = json.at("evaluation_seconds");
     state.checkpoint_seconds = json.at("checkpoint_seconds");
     state.last_loss = json.at("last_loss");
+    state.slot = json.at("slot");
     state.evaluation_pending = json.at("evaluation_pending");
     state.evaluations_without_better = json.at("evaluations_without_better");
     state.stopped_early = json.at("stopped_early");

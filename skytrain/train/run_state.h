@@ -37,7 +37,8 @@ struct RunState {
   // Over the whole run, all attempts.
   TimeSplit time;
   double evaluation_seconds = 0, checkpoint_seconds = 0;
-  double last_loss = 0;             // of the last metrics line
+  double last_loss = 0;  // of the last metrics line
+  int64_t slot = 0;      // of the micro-batches where memory made them smaller than the recipe; 0: it did not
   bool evaluation_pending = false;  // interrupted before or during the evaluation that was due at this step
   bool evaluated = false;           // `evaluation` holds one
   Evaluation evaluation;

@@ -17,7 +17,7 @@
 #include "skytrain/checkpoint/checkpoint.h"
 #include "skytrain/data/batch.h"
 #include "skytrain/recipe/resolve.h"
-#include "skytrain/record/metrics.h"
+#include "skytrain/tensor/memory_budget.h"
 #include "skytrain/train/auto_decisions.h"
 #include "skytrain/train/data_feed.h"
 #include "skytrain/train/engine.h"
@@ -29,12 +29,14 @@
 #include "skytrain/train/run_plan.h"
 #include "skytrain/train/saved_state.h"
 #include "skytrain/train/schedule.h"
-#include "skytrain/train/spike_detector.h"
+#include "skytrain/train/spike_watch.h"
 
 namespace skytrain::train {
 namespace {
 
 constexpr double kProgressSeconds = 0.1;
+// What tensors may take of the memory that is free at the start: the kernel kills a process that takes all of it.
+constexpr double kShareOfFreeMemory = 0.9;
 
 std::string finite_advice(const recipe::Recipe& recipe) {
   std::string advice = str("lower train.optimizer.lr (now ", shortest_double(recipe.train.optimizer.lr), ")");
@@ -90,12 +92,15 @@ class Run {
     feed_.emplace(*train_data_, recipe_);
     watch_.emplace(recipe_, /*of_classes=*/info.values == 0);
 
+    const Machine machine = this_machine();
+    if (recipe_.memory_budget || machine.memory_bytes > 0)
+      tensor::set_memory_budget(
+          recipe_.memory_budget.value_or(uint64_t(kShareOfFreeMemory * double(machine.memory_bytes))));
     std::unique_ptr<model::Model> built =
         model::build_model(recipe_.model, input_, at::detail::createCPUGenerator(recipe_.seed));
     if (recipe_.model.init && !will_restore())
       for (const std::string& line : load_init_weights(fs_, *recipe_.model.init, recipe_.model.init_except, *built))
         observer_.note(/*warning=*/false, line);
-    const Machine machine = this_machine();
     RunStarted started;
     started.parameters = model::count_parameters(*built);
     started.decisions = decide(recipe_, started.parameters, machine, [&](const recipe::Recipe& decided) {
@@ -105,8 +110,6 @@ class Run {
     plan_.emplace(recipe_, info.samples);
     schedule_.emplace(recipe_.train.schedule, recipe_.train.optimizer.lr, uint64_t(recipe_.train.batch), info.samples,
                       plan_->total_samples());
-    if (recipe_.train.loss_spike)
-      spikes_.emplace(recipe_.train.loss_spike->threshold, uint64_t(recipe_.train.loss_spike->window));
     if (recipe_.train.deterministic) at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
     engine_.emplace(recipe_.model, recipe_.train.optimizer, recipe_.seed, engine_options(machine), std::move(built));
 
@@ -118,7 +121,8 @@ class Run {
     if (options_.resume) restore();
     drop_stale_evaluation();
     log_.emplace(fs_, clock_, options_.run_directory, state_.step, info.samples, state_.evaluation_pending);
-    if (spikes_) spike_log_.emplace(fs_, options_.run_directory + "/spikes.jsonl", state_.step, clock_);
+    if (recipe_.train.loss_spike)
+      spikes_.emplace(fs_, clock_, options_.run_directory, *recipe_.train.loss_spike, state_);
     log_every_ = options_.log_every > 0 ? options_.log_every : plan_->default_log_every();
     last_save_ = clock_.monotonic_seconds();
 
@@ -185,9 +189,9 @@ class Run {
     std::vector<std::string> notes;
     if (std::optional<RunState> found = saved_->restore(*engine_, &notes)) state_ = *found;
     for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
+    if (state_.slot > 0) use_slot(state_.slot);
     watch_->restored(state_);
     if (!state_.scaler.is_null()) engine_->scaler().from_json(state_.scaler);
-    if (spikes_ && !state_.spike_detector.is_null()) spikes_->from_json(state_.spike_detector);
   }
 
   void step() {
@@ -197,9 +201,7 @@ class Run {
     settings.momentum = schedule_->momentum(state_.applied_samples);
     settings.step = state_.applied_steps + 1;
     if (spikes_ && recipe_.train.loss_spike->action != "record") settings.loss_limit = spikes_->limit();
-    const StepResult result = engine_->step(plan_->slots(), state_.step, settings,
-                                            [this](const data::Slot& slot, const at::Tensor& images,
-                                                   const at::Tensor& target) { feed_->fill(slot, images, target); });
+    const StepResult result = step_within_memory(settings);
     if (!result.finite && !result.overflowed)
       diverged(str("the loss or a gradient became NaN or infinite in step ", state_.step + 1));
     ++state_.step;
@@ -227,6 +229,33 @@ class Run {
     state_.time += book_keeping;
   }
 
+  // A step whose activations do not fit is tried again in smaller slots: nothing of it was applied.
+  StepResult step_within_memory(const StepSettings& settings) {
+    const auto fill = [this](const data::Slot& slot, const at::Tensor& images, const at::Tensor& target) {
+      feed_->fill(slot, images, target);
+    };
+    for (;;) {
+      try {
+        return engine_->step(plan_->slots(), state_.step, settings, fill);
+      } catch (const tensor::OutOfMemory& full) {
+        const int64_t slot = *recipe_.train.slot;
+        if (slot == 1)
+          throw Error(ErrorKind::kEnvironment, "memory_budget", str(full.what(), "; a single sample does not fit"),
+                      "raise memory_budget, set train.activation_checkpointing: true, or use fewer devices");
+        use_slot((slot + 1) / 2);
+        observer_.note(/*warning=*/true,
+                       str(full.what(), ": from step ", state_.step + 1, " on, ", plan_->slots().slots_per_step(),
+                           " micro-batches of ", *recipe_.train.slot, " samples in place of ", slot));
+      }
+    }
+  }
+
+  void use_slot(int64_t slot) {
+    state_.slot = slot;
+    recipe_.train.slot = slot;
+    plan_.emplace(recipe_, train_data_->info().samples);
+  }
+
   void report_progress(const StepResult& result, double loss, double lr) {
     const bool first = !std::exchange(stepped_, true);
     const double now = clock_.monotonic_seconds();
@@ -242,13 +271,9 @@ class Run {
 
   // After the step that state_.step counts. skipped: its update was not made, because of its loss.
   void watch_loss(double loss, bool skipped) {
-    if (!spikes_) return;
-    if (loss <= spikes_->limit()) return spikes_->observe(loss);
-    const std::string& action = recipe_.train.loss_spike->action;
-    record_spike(loss, action);
-    std::string done = "recorded in spikes.jsonl";
-    if (skipped) done = "its update was skipped";
-    if (skipped && action == "rollback" && saved_->newest_step() > 0) {
+    if (!spikes_ || !spikes_->observe(loss, state_.step, plan_->slots(), *feed_)) return;
+    std::string done = skipped ? "its update was skipped" : "recorded in spikes.jsonl";
+    if (skipped && recipe_.train.loss_spike->action == "rollback" && saved_->newest_step() > 0) {
       // The samples since the checkpoint stay consumed: to meet them again in the same state would end the same way.
       std::vector<std::string> notes;
       const std::optional<RunState> before = saved_->restore(*engine_, &notes);
@@ -264,21 +289,6 @@ class Run {
                                          formatted("%.4g", spikes_->mean()), " on average: ", done));
   }
 
-  void record_spike(double loss, const std::string& action) {
-    OrderedJson line = {
-        {"t", clock_.unix_seconds()},        {"step", state_.step}, {"loss", loss}, {"mean", spikes_->mean()},
-        {"deviation", spikes_->deviation()}, {"action", action}};
-    line["samples"] = OrderedJson::array();
-    std::vector<uint64_t> indices;
-    for (uint64_t i = 0; i < plan_->slots().slots_per_step(); ++i) {
-      const data::Slot slot = plan_->slots().slot(state_.step - 1, i);
-      feed_->samples_of(slot, indices);
-      for (const uint64_t index : indices) line["samples"].push_back(index);
-      line["epoch"] = slot.epoch;
-    }
-    spike_log_->write(line);
-  }
-
   // False: stopped on request before it was done. best: whether it is the best one so far.
   bool evaluate(bool* best = nullptr) {
     if (!evaluation_data_) {
@@ -286,8 +296,7 @@ class Run {
       return true;
     }
     const double begin = clock_.monotonic_seconds();
-    std::optional<EvaluationDetails> details = train::evaluate(*engine_, *evaluation_data_, *evaluation_filler_,
-                                                               recipe_.model.classes, recipe_.eval.batch, stop_);
+    std::optional<EvaluationDetails> details = evaluate_within_memory();
     const double seconds = clock_.monotonic_seconds() - begin;
     state_.evaluation_seconds += seconds;
     if (!details) return false;
@@ -309,6 +318,22 @@ class Run {
                      str("stopped early: ", state_.evaluations_without_better,
                          " evaluations in a row were not better than that of step ", state_.best->step));
     return true;
+  }
+
+  // The batch of an evaluation does not change its result.
+  std::optional<EvaluationDetails> evaluate_within_memory() {
+    for (;;) {
+      try {
+        return train::evaluate(*engine_, *evaluation_data_, *evaluation_filler_, recipe_.model.classes,
+                               recipe_.eval.batch, stop_);
+      } catch (const tensor::OutOfMemory& full) {
+        if (recipe_.eval.batch == 1)
+          throw Error(ErrorKind::kEnvironment, "memory_budget", str(full.what(), "; a single sample does not fit"),
+                      "raise memory_budget, or use fewer devices");
+        recipe_.eval.batch = (recipe_.eval.batch + 1) / 2;
+        observer_.note(/*warning=*/true, str(full.what(), ": evaluating in batches of ", recipe_.eval.batch));
+      }
+    }
   }
 
   // What an earlier attempt evaluated beyond the state that this one goes on from.
@@ -395,6 +420,11 @@ class Run {
     summary["devices"] = *recipe_.devices;
     summary["slot"] = *recipe_.train.slot;
     summary["precision"] = recipe_.train.precision;
+    const PhasePeaks& peaks = engine_->peaks();
+    if (peaks.all() > 0)
+      summary["memory"] = {{"forward_peak_bytes", peaks.forward},
+                           {"backward_peak_bytes", peaks.backward},
+                           {"optimizer_peak_bytes", peaks.optimizer}};
     summary["time"] = to_json(state_.time);
     summary["time"]["evaluation_s"] = state_.evaluation_seconds;
     summary["time"]["checkpoint_s"] = state_.checkpoint_seconds;
@@ -418,8 +448,7 @@ class Run {
   std::optional<RunPlan> plan_;
   std::optional<Schedule> schedule_;
   std::optional<EvaluationWatch> watch_;
-  std::optional<SpikeDetector> spikes_;
-  std::optional<record::MetricsWriter> spike_log_;
+  std::optional<SpikeWatch> spikes_;
   std::optional<Engine> engine_;
   std::optional<SavedState> saved_;
   std::optional<RunLog> log_;

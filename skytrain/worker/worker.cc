@@ -16,6 +16,7 @@
 #include "skytrain/proto/messages.h"
 #include "skytrain/recipe/resolve.h"
 #include "skytrain/tensor/memory.h"
+#include "skytrain/tensor/memory_budget.h"
 #include "skytrain/train/auto_decisions.h"
 #include "skytrain/train/model_source.h"
 #include "skytrain/train/trainer.h"
@@ -152,6 +153,8 @@ proto::Message run(const proto::Start& start, proto::Channel& channel) {
 proto::Failed failure(const std::exception& error) {
   if (const auto* ours = dynamic_cast<const Error*>(&error))
     return {ours->kind(), ours->where(), ours->problem(), ours->hint()};
+  if (const auto* full = dynamic_cast<const tensor::OutOfMemory*>(&error))
+    return {ErrorKind::kEnvironment, "", full->what(), "use a smaller model or train.batch, or raise memory_budget"};
   if (dynamic_cast<const std::bad_alloc*>(&error))
     return {ErrorKind::kEnvironment, "", "out of memory", "use a smaller train.batch or model"};
   std::string what = error.what();
@@ -164,6 +167,7 @@ proto::Failed failure(const std::exception& error) {
 }  // namespace
 
 int serve() {
+  tensor::install_memory_budget();
   tensor::keep_freed_memory(train::this_machine().cores);
   StopSignal::install();
   if (fcntl(proto::kWorkerFd, F_GETFD) < 0) {

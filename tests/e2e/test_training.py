@@ -1,0 +1,231 @@
+"""What training can do beyond the plain loop: memory, early stopping, the best checkpoint, loss spikes, other targets; and
+what comes after it: eval, export, initial weights."""
+import json
+
+import pytest
+
+from harness import assert_same_training, checkpoints, metrics, newest_state, write_idx
+
+CONVNET = "{name: convnet, classes: 10, width: 16}"
+
+
+def lines_of(run, name):
+    return [json.loads(line) for line in (run / name).read_text().splitlines()]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# memory
+
+def test_out_of_memory_halves_the_micro_batches_and_trains_the_same(place):
+    write_idx(place.folder / "mnist", train=128, test=32, side=28)
+    place.write_recipe(model=CONVNET, batch=64, length="steps: 4", devices=1)
+    asked = place.train("--runs", "whole", "--set", "train.slot=64")
+    assert asked.code == 0, asked
+    peaks = asked.summary["memory"]
+    budget = peaks["backward_peak_bytes"] // 2
+    result = place.train("--set", "train.slot=64", "--set", f"memory_budget={budget} B")
+    assert result.code == 0, result
+    assert "micro-batches of" in result.err and "out of memory" in result.err.lower()
+    slot = result.summary["slot"]
+    assert slot < 64 and max(result.summary["memory"].values()) <= budget
+    # The loss curve is that of a run that was told so from the start.
+    told = place.train("--runs", "told", "--set", f"train.slot={slot}")
+    assert told.code == 0, told
+    (reference,) = (place.folder / "told/case").iterdir()
+    assert_same_training(place.run_directory(), reference)
+
+
+def test_a_sample_that_does_not_fit_is_told_in_one_line(trained_place):
+    result = trained_place.train("--set", "memory_budget=1 MiB")
+    assert result.code == 5, result
+    line = result.err.splitlines()
+    assert any("memory_budget" in text and "1.0 MiB" in text for text in line), result
+
+
+def test_a_model_larger_than_the_machine_ends_before_the_kernel_ends_it(trained_place):
+    model = "{name: mlp, classes: 10, hidden: [65536, 65536, 65536, 65536, 65536]}"
+    result = trained_place.train("--set", f"model={model}")
+    assert result.code == 5, result
+    assert "memory" in result.err and "checkpoint" not in result.err, result
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# evaluations that steer the run
+
+def test_early_stopping_ends_a_run_that_gets_no_better(trained_place):
+    # With such a small rate nothing becomes better by 0.5.
+    sets = ["--set", "train.optimizer.lr=1e-6", "--set", "train.epochs=9",
+            "--set", "train.early_stop={metric: loss, patience: 2, min_delta: 0.5}"]
+    result = trained_place.train(*sets)
+    assert result.code == 0, result
+    assert result.summary["stopped_early"] and result.summary["steps"] == 3 * 16
+    assert "stopped early" in result.err
+    again = trained_place.train(*sets)
+    assert again.code == 0 and "nothing left to do" in again.err
+
+
+def test_the_best_checkpoint_is_kept_and_can_be_evaluated(place):
+    write_idx(place.folder / "mnist")
+    # The rate explodes after the first epoch: the best evaluation is an early one.
+    place.write_recipe(length="epochs: 6", keep=1, schedule="{name: constant, warmup: 6 epochs}",
+                       optimizer="{name: sgd, lr: 1.5}")
+    result = place.train("--set", "checkpoint.best=loss", "--set", "train.clip_norm=5")
+    assert result.code == 0, result
+    run, best = place.run_directory(), result.summary["best"]
+    losses = {line["step"]: line["eval"]["loss"] for line in metrics(run, "evaluations")}
+    assert best["step"] == min(losses, key=losses.get) < 96, losses
+    assert sorted(checkpoints(run)) == [best["step"], 96]
+    evaluated = place.run("eval", run, "--best", "--json")
+    assert evaluated.code == 0, evaluated
+    assert evaluated.summary["step"] == best["step"]
+    assert evaluated.summary["loss"] == pytest.approx(best["loss"], abs=1e-6)
+
+
+@pytest.mark.parametrize("action", ["record", "skip", "rollback"])
+def test_loss_spikes_are_found_and_acted_on(trained_place, action):
+    spike = f"{{threshold: 0.5, window: 4, action: {action}}}"  # so low that noise is enough
+    result = trained_place.train("--set", f"train.loss_spike={spike}", "--set", "train.epochs=3")
+    assert result.code == 0, result
+    spikes = lines_of(trained_place.run_directory(), "spikes.jsonl")
+    assert spikes and all(line["action"] == action and len(line["samples"]) == 16 for line in spikes)
+    assert all(line["loss"] > line["mean"] for line in spikes)
+    skipped = result.summary.get("skipped_steps", 0)
+    if action == "record":
+        assert skipped == 0
+    elif action == "skip":
+        assert skipped == len(spikes)
+    else:
+        assert skipped >= len(spikes)
+    assert [line["step"] for line in metrics(trained_place.run_directory())] == list(range(1, 49))
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# after training
+
+def test_eval_says_what_the_run_said(trained_place):
+    trained = trained_place.train("--set", "train.ema=0.9")
+    assert trained.code == 0, trained
+    run = trained_place.run_directory()
+    result = trained_place.run("eval", run, "--json")
+    assert result.code == 0, result
+    for key in ("loss", "top1", "top5", "f1"):
+        assert result.summary[key] == pytest.approx(trained.summary["eval"][key], abs=1e-6), key
+    assert sum(map(sum, result.summary["confusion"])) == 64
+    table = trained_place.run("eval", run)
+    assert table.code == 0 and "top-1" in table.out and not table.err.count("Traceback")
+
+
+@pytest.mark.parametrize("ending", ["pt", "safetensors"])
+def test_exported_weights_are_the_model(trained_place, ending):
+    trained = trained_place.train("--set", "model=" + CONVNET)
+    assert trained.code == 0, trained
+    run, path = trained_place.run_directory(), trained_place.folder / f"model.{ending}"
+    exported = trained_place.run("export", run, "-o", path, "--json")
+    assert exported.code == 0, exported
+    assert exported.summary["tensors"] == len([n for n in newest_state(run) if n.startswith("model.")])
+    result = trained_place.run("eval", run, "--weights", path, "--json")
+    assert result.code == 0, result
+    assert result.summary["loss"] == pytest.approx(trained.summary["eval"]["loss"], abs=1e-6)
+    # And a new run starts where the old one ended.
+    begun = trained_place.train("--resume", "never", "--set", "model=" + CONVNET, "--set", f"model.init={path}",
+                                "--set", "train.steps=1", "--set", "train.optimizer.lr=1e-9")
+    assert begun.code == 0, begun
+    assert begun.summary["eval"]["loss"] == pytest.approx(trained.summary["eval"]["loss"], abs=1e-3)
+    assert "initial weights" in begun.err
+
+
+def test_the_running_mean_is_exported_unless_raw_is_asked_for(trained_place):
+    assert trained_place.train("--set", "train.ema=0.9").code == 0
+    run, state = trained_place.run_directory(), newest_state(trained_place.run_directory())
+    for flags, prefix in (([], "ema."), (["--raw"], "model.")):
+        path = trained_place.folder / "weights.safetensors"
+        result = trained_place.run("export", run, "-o", path, *flags, "--json")
+        assert result.code == 0, result
+        content = path.read_bytes()
+        header = json.loads(content[8:8 + int.from_bytes(content[:8], "little")])
+        begin, end = header["fc1.bias"]["data_offsets"]
+        data = 8 + int.from_bytes(content[:8], "little")
+        assert content[data + begin:data + end] == state[prefix + "fc1.bias"][2]
+
+
+def test_weights_that_do_not_fit_are_listed_and_can_be_left_out(trained_place):
+    assert trained_place.train().code == 0
+    path = trained_place.folder / "model.pt"
+    assert trained_place.run("export", trained_place.run_directory(), "-o", path).code == 0
+    sets = ["--resume", "never", "--set", f"model.init={path}", "--set", "model.classes=12"]
+    result = trained_place.train(*sets)
+    assert result.code == 4, result
+    assert "fc1.weight is F32 [10, 3200], the model has F32 [12, 3200]" in result.err
+    result = trained_place.train(*sets, "--set", "model.init_except=fc1.*")
+    assert result.code == 0, result
+    assert "2 tensors keep the model's own values" in result.err
+    result = trained_place.train(*sets, "--set", "model.init_except=head.*")
+    assert result.code == 4, result
+
+
+@pytest.mark.parametrize("arguments,code,text", [
+    (["eval", "nowhere"], 2, "there is no such file or folder"),
+    (["eval", "."], 2, "is neither a run directory nor a checkpoint of one"),
+    (["eval", "recipe.yaml"], 3, "there are no weights"),
+    (["eval", "RUN", "--step", "5"], 2, "there are steps 32, 16"),
+    (["eval", "RUN", "--best"], 2, "did not follow its best evaluation"),
+    (["eval", "RUN", "--step", "16", "--best"], 2, "give one of them"),
+    (["eval", "RUN", "--set", "data.eval=null"], 3, "there is nothing to evaluate on"),
+    (["export", "RUN", "-o", "model.bin"], 2, "does not say a format by its ending"),
+    (["export", "RUN", "-o", "none/model.pt"], 2, "there is no folder"),
+    (["export", "RUN", "-o", "model.pt", "--format", "onnx"], 2, "is none of pt, safetensors, torchscript"),
+    (["eval", "RUN", "--weights", "recipe.yaml"], 4, "recipe.yaml"),
+])
+def test_wrong_requests_for_a_model(trained_place, arguments, code, text):
+    assert trained_place.train().code == 0
+    run = str(trained_place.run_directory())
+    result = trained_place.run(*(run if word == "RUN" else word for word in arguments))
+    assert result.code == code, result
+    assert text in result.err, result
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# targets that are values
+
+def write_table(path, rows):
+    # y = 2 a - b + 1, z = whether a > b
+    lines = ["a,b,y,z"]
+    for i in range(rows):
+        a, b = (i * 37 % 101) / 101 - 0.5, (i * 53 % 89) / 89 - 0.5
+        lines.append(f"{a:.5f},{b:.5f},{2 * a - b + 1:.5f},{int(a > b)}")
+    path.write_text("\n".join(lines) + "\n")
+
+
+TABLE = """\
+version: 1
+name: case
+model: {{name: mlp, classes: 1, hidden: [16]}}
+data:
+  train: {{format: csv, path: train.csv, target: {target}}}
+  eval: {{format: csv, path: eval.csv, target: {target}}}
+train:
+  epochs: 30
+  batch: 16
+  loss: {loss}
+  optimizer: {{name: adam, lr: 0.01}}
+  precision: fp32
+"""
+
+
+@pytest.mark.parametrize("loss,target,metric", [("mse", "y", "rmse"), ("bce", "z", "accuracy")])
+def test_values_are_learned_from_a_table(place, loss, target, metric):
+    write_table(place.folder / "train.csv", 400)
+    write_table(place.folder / "eval.csv", 100)
+    other = "z" if target == "y" else "y"
+    for name in ("train.csv", "eval.csv"):  # the other target is no feature
+        path = place.folder / name
+        column = path.read_text().splitlines()[0].split(",").index(other)
+        path.write_text("\n".join(",".join(v for i, v in enumerate(line.split(",")) if i != column)
+                                  for line in path.read_text().splitlines()) + "\n")
+    (place.folder / "recipe.yaml").write_text(TABLE.format(loss=loss, target=target))
+    result = place.train()
+    assert result.code == 0, result
+    value = result.summary["eval"][metric]
+    assert value < 0.1 if metric == "rmse" else value > 0.95, result
+    assert "top1" not in result.summary["eval"]
+    assert (place.run_directory() / "report.html").exists()
