@@ -118,6 +118,12 @@ std::string summary_table(const OrderedJson& summary) {
   if (is_number(summary, "samples_per_second")) {
     table.row("speed", human_count(summary["samples_per_second"]) + " samples/s");
   }
+  const OrderedJson throughput = summary.value("throughput", OrderedJson::object());
+  if (is_number(throughput, "mfu")) {
+    table.row("arithmetic", formatted("%.1f", throughput["flops_per_second"].get<double>() / 1e9) + " GFLOP/s, " +
+                                formatted("%.0f", throughput["mfu"].get<double>() * 100) +
+                                " % of matrix products here");
+  }
   if (is_number(summary, "time_to_first_step_s")) {
     table.row("time to first step", fixed(summary["time_to_first_step_s"], 2) + " s");
   }

@@ -99,7 +99,8 @@ void Engine::compute_slot(Replica& replica, const data::Slot& slot, double step_
   model::Model& model = *replica.model;
   const int64_t count = int64_t(slot.count);
   if (!replica.images.defined() || replica.images.size(0) != count) {
-    replica.images = replica.target = {};  // freed before their successors take memory
+    replica.images.reset();  // freed before their successors take memory
+    replica.target.reset();
     replica.images =
         at::empty({count, options_.input.channels, options_.input.height, options_.input.width}, options_.dtype);
     replica.target = options_.target_values == 0 ? at::empty({count}, at::kLong)

@@ -30,11 +30,14 @@
 #include "skytrain/train/saved_state.h"
 #include "skytrain/train/schedule.h"
 #include "skytrain/train/spike_watch.h"
+#include "skytrain/train/throughput.h"
 
 namespace skytrain::train {
 namespace {
 
 constexpr double kProgressSeconds = 0.1;
+// Shorter runs don't wait for a measurement of the machine.
+constexpr double kSecondsWorthMeasuring = 10;
 // What tensors may take of the memory that is free at the start: the kernel kills a process that takes all of it.
 constexpr double kShareOfFreeMemory = 0.9;
 
@@ -425,6 +428,8 @@ class Run {
       summary["memory"] = {{"forward_peak_bytes", peaks.forward},
                            {"backward_peak_bytes", peaks.backward},
                            {"optimizer_peak_bytes", peaks.optimizer}};
+    if (!interrupted && seconds >= kSecondsWorthMeasuring)
+      summary["throughput"] = throughput_json(*engine_, double(outcome.samples) / seconds);
     summary["time"] = to_json(state_.time);
     summary["time"]["evaluation_s"] = state_.evaluation_seconds;
     summary["time"]["checkpoint_s"] = state_.checkpoint_seconds;
