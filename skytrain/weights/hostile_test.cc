@@ -80,6 +80,14 @@ TEST(Hostile, RepeatedStoragesDoNotFillTheMemory) {
   EXPECT_EQ(read(strided(1, {1'000}, {0})).arrays[0].bytes.size(), 4'000u);
 }
 
+// The stride of a dimension of one element means nothing: such a tensor needs no copy.
+TEST(Hostile, StridesOfSingleElementsDoNotMatter) {
+  const std::string six = storage("FloatStorage", "0", 6);
+  const Weights weights =
+      read(pt(dict({{"a", tensor(six, 0, {6}, {1})}, {"b", tensor(six, 0, {1, 2, 1, 3}, {kHuge, 3, 0, 1})}})));
+  EXPECT_EQ(weights.arrays[0].bytes.data(), weights.arrays[1].bytes.data());
+}
+
 TEST(Hostile, StoragesThatLieAreRefused) {
   const auto floats_of = [](std::string_view type, std::string_view key, int64_t elements) {
     return tensor(storage(type, key, elements), 0, {1}, {1});
