@@ -80,6 +80,19 @@ TEST(Hostile, RepeatedStoragesDoNotFillTheMemory) {
   EXPECT_EQ(read(strided(1, {1'000}, {0})).arrays[0].bytes.size(), 4'000u);
 }
 
+// One tensor under many names takes little in the file.
+TEST(Hostile, ManyNamesOfOneTensorDoNotFillTheMemory) {
+  const auto named = [](int count) {
+    std::string body = floats() +
+                       "q\1"
+                       "0}(";
+    for (int i = 0; i < count; ++i) body += text(str(i)) + "h\1";
+    return pt(body + "u");
+  };
+  EXPECT_EQ(read(named(1000)).arrays.size(), 1000u);
+  EXPECT_THAT(refusal(named(20'000)), HasSubstr("names 20000 tensors in a pickle of"));
+}
+
 // The stride of a dimension of one element means nothing: such a tensor needs no copy.
 TEST(Hostile, StridesOfSingleElementsDoNotMatter) {
   const std::string six = storage("FloatStorage", "0", 6);

@@ -18,14 +18,20 @@ using Kind = PickleKind;
 
 // Copies are for views that are not contiguous, which fit into their storage unless they repeat it.
 constexpr uint64_t kCopyFactor = 4, kCopyFloor = uint64_t{1} << 20;
+// An entry of a pickle takes 100 bytes and more, unless its tensor has been there before; an array takes as much again.
+constexpr uint64_t kLeastEntry = 32, kFewEntries = 1000;
 constexpr std::string_view kLegacyMagic =
     "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19";  // little-endian, as in the pickle
 constexpr int64_t kLegacyProtocol = 1001;
 constexpr char kBigEndian[] = "was written on a big-endian machine, which is not read";
 
-PtContent arrays_of(const PickleValues& values, PickleRef root, FindStorage find_storage, uint64_t file_bytes,
-                    const Refusal& refuse) {
+PtContent arrays_of(const PickleValues& values, PickleRef root, uint64_t pickle_bytes, FindStorage find_storage,
+                    uint64_t file_bytes, const Refusal& refuse) {
   const StateDict dict = find_state_dict(values, root, refuse);
+  if (dict.entries.size() > kFewEntries + pickle_bytes / kLeastEntry) {
+    refuse(str("names ", dict.entries.size(), " tensors in a pickle of ", pickle_bytes,
+               " bytes, which torch.save never does: refused"));
+  }
   TensorReader reader(values, std::move(find_storage), std::max(kCopyFloor, kCopyFactor * file_bytes), refuse);
   PtContent content;
   content.weights.note = dict.note;
@@ -46,8 +52,9 @@ std::string_view archive_root(const ZipReader& zip, const Refusal& refuse) {
     if (!member.name.ends_with(kPickle)) continue;
     const std::string_view folder = member.name.substr(0, member.name.size() - kPickle.size());
     if (folder.empty() || folder.find('/') != folder.npos) continue;
-    if (root)
+    if (root) {
       refuse(str("holds two pickles, \"", printable(*root), "/data.pkl\" and \"", printable(member.name), "\""));
+    }
     root = folder;
   }
   if (!root) {
@@ -87,6 +94,8 @@ class LegacyReader {
       is_key = !is_key;
     }
   }
+
+  uint64_t at() const { return at_; }
 
   PickleRef next(PickleValues& values) {
     Unpickler unpickler(file_, at_, file_.size(), values, refuse_);
@@ -178,7 +187,7 @@ PtContent read_pt_zip(std::span<const std::byte> file, const Refusal& refuse) {
     }
     return zip.content(*member);
   };
-  PtContent content = arrays_of(values, object, find_storage, file.size(), refuse);
+  PtContent content = arrays_of(values, object, pickle.size, find_storage, file.size(), refuse);
   content.weights.format = Format::kPtZip;
   return content;
 }
@@ -187,14 +196,16 @@ PtContent read_pt_legacy(std::span<const std::byte> file, const Refusal& refuse)
   LegacyReader reader(file, refuse);
   reader.check_head();
   PickleValues values;
+  const uint64_t begin = reader.at();
   const PickleRef object = reader.next(values);
+  const uint64_t pickle_bytes = reader.at() - begin;
   const auto storages = reader.storages(values);
   const auto find_storage = [&](const StorageClaim& claim) {
     const auto it = storages.find(claim.key);
     if (it == storages.end()) refuse(str("does not list storage \"", printable(claim.key), "\", which a tensor uses"));
     return it->second;
   };
-  PtContent content = arrays_of(values, object, find_storage, file.size(), refuse);
+  PtContent content = arrays_of(values, object, pickle_bytes, find_storage, file.size(), refuse);
   content.weights.format = Format::kPtLegacy;
   return content;
 }

@@ -138,8 +138,9 @@ uint64_t write_pt(WritableFile& out, std::span<const NamedArray> arrays) {
   pickler.op('(');
   for (const NamedArray& array : arrays) {
     uint64_t key = storages.size();
-    if (!array.bytes.empty())
+    if (!array.bytes.empty()) {
       key = keys.emplace(std::tuple(array.bytes.data(), array.bytes.size(), array.dtype), key).first->second;
+    }
     if (key == storages.size()) storages.push_back(array.bytes);
     pickler.text(array.name);
     pickler.tensor(array, key);

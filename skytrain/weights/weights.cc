@@ -61,8 +61,6 @@ std::string_view format_name(Format format) {
 
 Weights read_bytes(FileBytes file, const std::string& path) {
   const Refusal refuse(path);
-  Weights weights;
-  auto memory = std::make_shared<Memory>();
   PtContent content;
   switch (sniff(file.bytes)) {
     case FileKind::kSafetensors:
@@ -80,12 +78,12 @@ Weights read_bytes(FileBytes file, const std::string& path) {
       refuse(str(describe_other(file.bytes), ": not a weights file (known: safetensors, .pt and .pth of torch.save)"),
              kFetchAgain);
   }
-  weights = std::move(content.weights);
-  strip_data_parallel(weights);
+  strip_data_parallel(content.weights);
+  auto memory = std::make_shared<Memory>();
   memory->file = std::move(file.owner);
   memory->copies = std::move(content.copies);
-  weights.memory = std::move(memory);
-  return weights;
+  content.weights.memory = std::move(memory);
+  return std::move(content.weights);
 }
 
 Weights read_weights(const FileSystem& fs, const std::string& path) {
