@@ -73,7 +73,7 @@ ModelChoice choose_model(FileSystem& fs, const ModelRequest& request) {
         throw Error(ErrorKind::kUsage, request.model, "is a checkpoint already", "leave out --step and --best");
     }
     const record::RunDirectory run(path);
-    if (!fs.exists(run.recipe_yaml()))
+    if (!fs.exists(run.run_json()))
       throw Error(ErrorKind::kUsage, request.model, "is neither a run directory nor a checkpoint of one",
                   "run directories are runs/<name>/<UTC time>, as `skytrain train` names them");
     recipe_file = run.recipe_yaml();

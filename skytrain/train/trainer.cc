@@ -470,7 +470,12 @@ class Run {
 
 TrainOutcome train(FileSystem& fs, Clock& clock, const TrainOptions& options, TrainObserver& observer,
                    const std::function<bool()>& stop) {
-  return Run(fs, clock, options, observer, stop).run();
+  try {
+    return Run(fs, clock, options, observer, stop).run();
+  } catch (const tensor::OutOfMemory& full) {  // a step that does not fit is tried in smaller slots: this is the model
+    throw Error(ErrorKind::kEnvironment, "memory_budget", str(full.what(), ": the model does not fit"),
+                "raise memory_budget, use fewer devices, or a smaller model");
+  }
 }
 
 }  // namespace skytrain::train
