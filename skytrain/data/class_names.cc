@@ -22,8 +22,9 @@ int64_t ClassNames::label(const std::string& name, const std::string& where) con
 
 void check_class_count(DatasetInfo& info, const OpenOptions& options, const std::string& where) {
   if (options.classes == 0 || info.classes == options.classes) return;
-  const std::string what = str("has ", info.classes, info.classes == 1 ? " class (" : " classes (",
-                               first_names(info.class_names), "), the model has ", options.classes, " outputs");
+  const std::string what =
+      str("has ", info.classes, info.classes == 1 ? " class (" : " classes (", first_names(info.class_names),
+          "), the model has ", options.classes, options.classes == 1 ? " output" : " outputs");
   const std::string hint = str("set model.classes to ", info.classes);
   if (info.classes > options.classes) throw Error(ErrorKind::kData, where, what, hint);
   if (options.train == nullptr) info.notes.push_back(where + ": " + what + ": " + hint);

@@ -12,6 +12,11 @@
 #include "skytrain/data/resample.h"
 
 namespace skytrain::data {
+namespace {
+
+constexpr size_t kLongestName = 4096;
+
+}  // namespace
 
 std::unique_ptr<ImageFolder> ImageFolder::open(const FileSystem& fs, const recipe::DatasetSpec& spec,
                                                const OpenOptions& options) {
@@ -37,8 +42,8 @@ ImageFolder::ImageFolder(const FileSystem& fs, const recipe::DatasetSpec& spec, 
   info_.height = info_.width = size_;
   info_.bytes_in_memory = listing_.bytes_in_memory();
   if (!listing_.passed_over().empty()) {
-    info_.notes.push_back(
-        str(root_, ": passed over what is no class or picture: ", first_names(listing_.passed_over(), /*shown=*/20)));
+    const std::string names = printable(first_names(listing_.passed_over(), /*shown=*/20), kLongestName);
+    info_.notes.push_back(root_ + ": passed over what is no class or picture: " + names);
   }
   name_classes(options);
   info_.fingerprint = make_fingerprint();
@@ -59,7 +64,7 @@ void ImageFolder::name_classes(const OpenOptions& options) {
     if (!seen[i]) missing.push_back(known.names()[i]);
   }
   if (!missing.empty()) {
-    info_.notes.push_back(str(root_, ": has no pictures of these classes: ", first_names(std::move(missing))));
+    info_.notes.push_back(root_ + ": has no pictures of these classes: " + first_names(std::move(missing)));
   }
 }
 
@@ -76,6 +81,9 @@ std::string ImageFolder::make_fingerprint() const {
   }
   return hash.hex();
 }
+
+// Names on a disk are bytes of any kind; those that go into records are text.
+std::string ImageFolder::name(uint64_t index) const { return printable(listing_.name(index), kLongestName); }
 
 const uint8_t* ImageFolder::pixels(uint64_t index, Scratch& scratch) const {
   scratch.path.assign(root_).append("/").append(listing_.name(index));

@@ -24,7 +24,7 @@ class ImageFolder final : public Dataset {
   const DatasetInfo& info() const override { return info_; }
   const uint8_t* pixels(uint64_t index, Scratch& scratch) const override;
   int64_t label(uint64_t index) const override { return labels_[static_cast<size_t>(listing_.label(index))]; }
-  std::string name(uint64_t index) const override { return std::string(listing_.name(index)); }
+  std::string name(uint64_t index) const override;
 
  private:
   ImageFolder(const FileSystem& fs, const recipe::DatasetSpec& spec, const OpenOptions& options);

@@ -56,6 +56,9 @@ class ImageLister {
       const std::optional<FileInfo> entry = fs_.stat(root_ + "/" + name);
       const bool folder = entry && entry->type == FileInfo::Type::kDirectory;
       if (folder && !is_hidden(name)) {
+        if (invalid_utf8_at(name) != std::string::npos) {
+          throw Error(ErrorKind::kData, root_ + "/" + name, "the name of this class is not UTF-8", "rename the folder");
+        }
         list_.classes_.push_back(name);
       } else {
         pass_over(name, folder);
@@ -86,7 +89,7 @@ class ImageLister {
     std::vector<File> files;
   };
 
-  void pass_over(std::string name, bool folder) { list_.passed_over_.push_back(name + (folder ? "/" : "")); }
+  void pass_over(const std::string& name, bool folder) { list_.passed_over_.push_back(name + (folder ? "/" : "")); }
 
   // The folder above the one that is meant: its "classes" would be train and val.
   void refuse_splits() const {
@@ -104,9 +107,10 @@ class ImageLister {
     walk(name, 1, folders);
     std::sort(folders.begin(), folders.end(), [](const Folder& a, const Folder& b) { return a.path < b.path; });
     const uint64_t before = list_.samples(), others_before = others_;
+    std::string path;
     for (const Folder& folder : folders) {
       for (const File& file : folder.files) {
-        const std::string path = folder.path + "/" + file.name;
+        path.assign(folder.path).append("/").append(file.name);
         if (is_picture(path, file)) {
           add(path, file.size, label);
         } else {
@@ -127,7 +131,7 @@ class ImageLister {
     }
     Folder folder{.path = path, .files = {}};
     for (std::string& name : fs_.list(root_ + "/" + path)) {
-      const std::string own = path + "/" + name;
+      const std::string own = str(path, "/", name);
       const std::optional<FileInfo> info = fs_.stat(root_ + "/" + own);
       const bool is_folder = info && info->type == FileInfo::Type::kDirectory;
       if (is_hidden(name) || !info || info->type == FileInfo::Type::kOther) {

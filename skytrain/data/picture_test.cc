@@ -217,8 +217,8 @@ TEST(Jpeg, StrayBytesAroundTheEndDoNoHarm) {
     const std::string whole = encode_jpeg(40, 24, blocks(40, 24), {.progressive = progressive});
     const std::vector<uint8_t> expected = decode(whole).pixels;
     const std::string body = whole.substr(0, whole.size() - 2), end = "\xff\xd9";
-    EXPECT_EQ(decode(body + std::string(64, '\0') + end).pixels, expected);
-    EXPECT_EQ(decode(body + "\x12\x34\x56" + end).pixels, expected);
+    EXPECT_EQ(decode(str(body, std::string(64, '\0'), end)).pixels, expected);
+    EXPECT_EQ(decode(str(body, "\x12\x34\x56", end)).pixels, expected);
     EXPECT_EQ(decode(whole + "trailing\xff").pixels, expected);
     EXPECT_EQ(decode(whole + whole).pixels, expected);  // as in an MPO
   }

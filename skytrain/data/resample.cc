@@ -15,6 +15,8 @@ uint8_t to_pixel(int32_t sum) { return static_cast<uint8_t>(std::clamp(sum >> kW
 // Python's round(n / 2): to the even one.
 int64_t half_to_even(int64_t n) { return n / 2 + (n % 2 != 0 && n / 2 % 2 != 0 ? 1 : 0); }
 
+int64_t nearest(double x) { return static_cast<int64_t>(std::floor(x + 0.5)); }
+
 // Taps of output pixels begin..begin+count-1 of a line of `from` pixels that is scaled to `to`.
 void find_taps(int64_t from, int64_t to, int64_t begin, int64_t count, Taps& taps) {
   const double scale = static_cast<double>(from) / static_cast<double>(to);
@@ -25,8 +27,8 @@ void find_taps(int64_t from, int64_t to, int64_t begin, int64_t count, Taps& tap
   taps.weights.resize(static_cast<size_t>(count) * taps.stride);
   for (int64_t i = 0; i < count; ++i) {
     const double center = (static_cast<double>(begin + i) + 0.5) * scale;
-    const int64_t first = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0);
-    const int64_t end = std::min<int64_t>(static_cast<int64_t>(center + support + 0.5), from);
+    const int64_t first = std::max<int64_t>(nearest(center - support), 0);
+    const int64_t end = std::min<int64_t>(nearest(center + support), from);
     const auto triangle = [&](int64_t pixel) {
       return std::max(0.0, 1.0 - std::abs((static_cast<double>(pixel) - center + 0.5) * (1.0 / support)));
     };
@@ -35,7 +37,7 @@ void find_taps(int64_t from, int64_t to, int64_t begin, int64_t count, Taps& tap
     int32_t* weights = taps.weights.data() + static_cast<size_t>(i) * taps.stride;
     for (int64_t pixel = first; pixel < end; ++pixel) {
       const double weight = total == 0 ? triangle(pixel) : triangle(pixel) / total;
-      *weights++ = static_cast<int32_t>(weight * (1 << kWeightBits) + 0.5);
+      *weights++ = static_cast<int32_t>(nearest(weight * (1 << kWeightBits)));
     }
     taps.first[static_cast<size_t>(i)] = static_cast<uint32_t>(first);
     taps.count[static_cast<size_t>(i)] = static_cast<uint32_t>(end - first);
