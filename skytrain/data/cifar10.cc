@@ -54,6 +54,7 @@ std::vector<std::string> training_files(const std::vector<std::string>& names) {
   }
   std::sort(found.begin(), found.end());
   std::vector<std::string> sorted;
+  sorted.reserve(found.size());
   for (auto& [number, name] : found) sorted.push_back(std::move(name));
   return sorted;
 }
@@ -205,8 +206,7 @@ std::unique_ptr<Cifar10Dataset> Cifar10Dataset::open(const FileSystem& fs, const
   }
   info.class_names = read_class_names(fs, files);
   info.notes = std::move(files.notes);
-  return std::unique_ptr<Cifar10Dataset>(
-      new Cifar10Dataset(std::move(info), std::move(pixels), std::move(labels), std::move(sources)));
+  return std::make_unique<Cifar10Dataset>(std::move(info), std::move(pixels), std::move(labels), std::move(sources));
 }
 
 }  // namespace skytrain::data

@@ -26,7 +26,8 @@ MemoryDataset::MemoryDataset(DatasetInfo info, PixelBlock pixels, std::vector<in
       pixels_.size != info_.samples * stride_ || sources_.empty()) {
     throw Error(ErrorKind::kInternal, info_.format, "pixels, labels and dimensions of the data set disagree");
   }
-  info_.classes = int64_t{*std::max_element(labels_.begin(), labels_.end())} + 1;
+  info_.classes = std::max<int64_t>(int64_t{*std::max_element(labels_.begin(), labels_.end())} + 1,
+                                    static_cast<int64_t>(info_.class_names.size()));
   info_.bytes_in_memory = pixels_.offset + pixels_.size + labels_.size() * sizeof(labels_[0]);
   info_.fingerprint = fingerprint(info_.samples, info_.channels, info_.height, info_.width, pixels_.span(), labels_);
 }
