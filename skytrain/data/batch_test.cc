@@ -272,6 +272,7 @@ TEST(BatchFiller, ManyThreadsFillTheSame) {
   const std::vector<float> expected = fill(filler, *set, 1, all).images;
   std::vector<std::vector<float>> got(4);
   std::vector<std::thread> threads;
+  threads.reserve(got.size());
   for (auto& images : got) threads.emplace_back([&] { images = fill(filler, *set, 1, all).images; });
   for (std::thread& thread : threads) thread.join();
   for (const auto& images : got) EXPECT_EQ(images, expected);

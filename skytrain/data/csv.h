@@ -24,7 +24,7 @@ class FloatTable {
   float* add_row();
   const float* row(uint64_t index) const { return blocks_[index / block_rows_].get() + index % block_rows_ * columns_; }
   uint64_t rows() const { return rows_; }
-  uint64_t bytes() const { return blocks_.size() * block_rows_ * columns_ * sizeof(float); }
+  uint64_t bytes() const { return rows_ * columns_ * sizeof(float); }
 
  private:
   size_t columns_, block_rows_;

@@ -88,16 +88,14 @@ CsvColumns find_csv_columns(const CsvReader& reader, const recipe::DatasetSpec& 
   for (size_t i = 0; i < fields.size(); ++i) names.push_back(found.header ? std::string(fields[i].text) : str(i));
 
   const std::string where = options.eval ? "data.eval.target" : "data.train.target";
-  for (size_t t = 0; t < spec.target.size(); ++t) {
-    const std::string& target = spec.target[t];
+  for (const std::string& target : spec.target) {
     if (std::find(names.begin(), names.end(), target) == names.end()) {
-      throw Error(ErrorKind::kRecipe, where,
-                  str(reader.path(), " has no column \"", printable(target), "\"", did_you_mean(target, names)),
-                  str(found.header ? "its columns, from line " : "it has no header, so its columns are called ",
-                      found.header ? reader.where().substr(reader.path().size() + 1) + ": " : "", first_names(names)));
+      throw Error(
+          ErrorKind::kRecipe, where,
+          str(reader.path(), " has no column \"", printable(target), "\"", did_you_mean(target, names)),
+          (found.header ? "its columns: " : "it has no header, so its columns are called ") + first_names(names));
     }
-    if (std::find(spec.target.begin(), spec.target.begin() + static_cast<ptrdiff_t>(t), target) !=
-        spec.target.begin() + static_cast<ptrdiff_t>(t)) {
+    if (std::count(spec.target.begin(), spec.target.end(), target) > 1) {
       throw Error(ErrorKind::kRecipe, where, str("names column \"", printable(target), "\" twice"));
     }
   }

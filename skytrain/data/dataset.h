@@ -69,7 +69,7 @@ struct OpenOptions {
   uint64_t seed = 0;  // of the recipe: synthetic data depends on it
   bool eval = false;  // the evaluation set: a different draw of synthetic data; errors say data.eval
   // The evaluation set of a run: info of its training set. Classes and features that have names are matched by name, so
-  // that labels and channels mean the same in both. nullptr: the set stands alone.
+  // that labels and channels mean the same in both. nullptr: the set stands alone. Looked at while opening only.
   const DatasetInfo* train = nullptr;
 };
 
