@@ -131,24 +131,6 @@ TEST(CommandLine, ReferenceAndEnvironmentGoToStdout) {
   EXPECT_TRUE(env["worker"]["found"].is_boolean());
 }
 
-TEST(DataVerify, TellsWhatIsInMnist) {
-  const Printed p = skytrain({"data", "verify", "data/mnist", "--json"});
-  ASSERT_EQ(p.code, 0) << p.err;
-  const Json json = parse_json(p.out, "stdout");
-  EXPECT_EQ(json["splits"]["train"]["samples"], 60000);
-  EXPECT_EQ(json["splits"]["test"]["samples"], 10000);
-  EXPECT_EQ(json["splits"]["test"]["classes"], 10);
-}
-
-TEST(DataVerify, WhatIsNoDataSetIsNamed) {
-  EXPECT_EQ(skytrain({"data", "verify", "/nonexistent"}).code, 4);
-  EXPECT_EQ(skytrain({"data", "verify", "skytrain"}).code, 4);
-  EXPECT_EQ(skytrain({"data", "verify", "skytrain/cli/main.cc"}).code, 4);
-  const Printed p = skytrain({"data", "verify", "data/mnist", "--format", "idz"});
-  EXPECT_EQ(p.code, 2);
-  EXPECT_THAT(p.err, HasSubstr("did you mean \"idx\""));
-}
-
 TEST(Report, OfWhatIsNoRunIsRefused) {
   const Printed p = skytrain({"report", "skytrain"});
   EXPECT_EQ(p.code, 2);
