@@ -39,7 +39,8 @@ inline weights::FileBytes file_of(std::string_view bytes) {
   return file;
 }
 
-inline void read_and_write(std::string_view bytes) {
+// filled_with: what every byte of every array must be; -1: anything.
+inline void read_and_write(std::string_view bytes, int filled_with = -1) {
   weights::Weights weights;
   try {
     weights = weights::read_bytes(file_of(bytes), "file");
@@ -52,6 +53,9 @@ inline void read_and_write(std::string_view bytes) {
     uint64_t size = checkpoint::dtype_size(array.dtype);
     for (const int64_t extent : array.shape) size *= static_cast<uint64_t>(extent);
     require(size == array.bytes.size());
+    for (const std::byte byte : array.bytes.first(filled_with < 0 ? 0 : array.bytes.size())) {
+      require(static_cast<int>(byte) == filled_with);
+    }
     total += array.bytes.size();
   }
   if (total > (size_t{16} << 20)) return;  // one storage under many names
