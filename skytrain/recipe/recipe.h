@@ -129,7 +129,7 @@ struct LossSpikeSpec {
 
 struct TrainSpec {
   Duration length{1, Duration::Unit::kEpochs};  // written `epochs: 2`, or `steps: 500`
-  int64_t batch = 0;                            // samples per optimizer step over all devices, >= 1, required
+  int64_t batch = 0;                            // samples per optimizer step over all devices, required; 0: auto
   std::optional<int64_t> slot;                  // samples per micro-batch, 1..batch; auto: chosen from the devices
   std::string loss = "cross_entropy";           // cross_entropy | mse | bce
   double label_smoothing = 0;                   // cross_entropy: [0, 1)

@@ -35,14 +35,14 @@ void check_train(const TrainSpec& train, const Value& value, Reader& reader) {
   }
   const auto* const steps = value.find("steps");
   if (steps != nullptr && train.length.unit == Unit::kSteps &&
-      static_cast<int64_t>(train.length.value) > kMaxRunSamples / train.batch) {
+      static_cast<int64_t>(train.length.value) > kMaxRunSamples / std::max<int64_t>(1, train.batch)) {
     const Reader::Scope scope(reader, "steps");
     reader.problem(steps->place,
                    str(static_cast<int64_t>(train.length.value), " steps of ", train.batch,
                        " samples are more samples than can be counted"),
                    "lower steps or batch");
   }
-  if (train.slot && *train.slot > train.batch) {
+  if (train.slot && train.batch > 0 && *train.slot > train.batch) {
     const Reader::Scope scope(reader, "slot");
     reader.problem(value.find("slot")->place, str("is ", *train.slot, ", more than the batch of ", train.batch),
                    "a slot is a part of the batch: lower it, or set auto");
@@ -121,8 +121,12 @@ const Section<TrainSpec>& train_section() {
   static const Section<TrainSpec>* const section = [] {
     auto* s = new Section<TrainSpec>;
     add_length(*s);
-    s->add("batch", &TrainSpec::batch, integer({1, 1'000'000'000}), "samples per optimizer step over all devices",
-           {.required = true});
+    s->add_translated<std::optional<int64_t>>(
+        "batch", optional_with("auto", integer({1, 1'000'000'000})),
+        [](const TrainSpec& t) { return t.batch == 0 ? std::nullopt : std::optional(t.batch); },
+        [](TrainSpec* t, const std::optional<int64_t>& batch) { t->batch = batch.value_or(0); },
+        "samples per optimizer step over all devices; auto: the largest that fits into memory",
+        {.required = true, .continuity = Continuity::kAutoMatchesAll});
     s->add("slot", &TrainSpec::slot, optional_with("auto", integer({1, 1'000'000'000})),
            "samples per micro-batch, at most batch; results depend on it a little, on the number of devices by "
            "rounding only",

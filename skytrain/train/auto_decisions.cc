@@ -18,10 +18,11 @@ constexpr double kMostMemoryForGradients = 0.25;
 Machine this_machine() { return {available_cores(), available_memory_bytes()}; }
 
 std::vector<std::pair<std::string, std::string>> decide(recipe::Recipe& recipe, int64_t parameters,
-                                                        const Machine& machine, const PrecisionChooser& precision) {
+                                                        const Machine& machine, const Measurements& measurements) {
   std::vector<std::pair<std::string, std::string>> decisions;
   if (!recipe.devices) {
-    const int64_t by_batch = std::max<int64_t>(1, recipe.train.batch / kLeastSamplesPerReplica);
+    const int64_t by_batch =  // an automatic batch follows the devices
+        recipe.train.batch == 0 ? machine.cores : std::max<int64_t>(1, recipe.train.batch / kLeastSamplesPerReplica);
     const double gradient_bytes = double(parameters) * sizeof(float);
     const int64_t by_memory =
         machine.memory_bytes == 0
@@ -35,18 +36,24 @@ std::vector<std::pair<std::string, std::string>> decide(recipe::Recipe& recipe, 
                    : str("gradients of ", *recipe.devices, " replicas fit a quarter of the free memory");
     decisions.emplace_back("devices", reason);
   }
-  if (!recipe.train.slot) {
-    recipe.train.slot = (recipe.train.batch + *recipe.devices - 1) / *recipe.devices;
-    decisions.emplace_back("train.slot", str("batch / devices"));
-  }
   if (recipe.train.memory_format == "auto") {
     const bool resnet = recipe.model.name.starts_with("resnet");
     recipe.train.memory_format = resnet ? "channels_last" : "contiguous";
     decisions.emplace_back("train.memory_format", resnet ? "convolutions of many channels are faster so"
                                                          : "of small models and models of your own");
   }
+  if (recipe.train.batch == 0) {
+    const auto [batch, reason] = measurements.batch(recipe);
+    recipe.train.batch = batch;
+    decisions.emplace_back("train.batch", str(batch, " samples; ", reason));
+    if (recipe.train.slot) recipe.train.slot = std::min(*recipe.train.slot, batch);
+  }
+  if (!recipe.train.slot) {
+    recipe.train.slot = (recipe.train.batch + *recipe.devices - 1) / *recipe.devices;
+    decisions.emplace_back("train.slot", str("batch / devices"));
+  }
   if (recipe.train.precision == "auto") {
-    const auto [chosen, reason] = precision(recipe);
+    const auto [chosen, reason] = measurements.precision(recipe);
     recipe.train.precision = chosen;
     decisions.emplace_back("train.precision", reason);
   }

@@ -20,12 +20,17 @@ struct Machine {
 };
 Machine this_machine();
 
-// Decides (value of train.precision, reason); called when the recipe has devices, slot and memory format.
-using PrecisionChooser = std::function<std::pair<std::string, std::string>(const recipe::Recipe&)>;
+// Decisions that take a measurement: the value and the reason.
+struct Measurements {
+  // train.batch; called when the recipe has devices and memory format.
+  std::function<std::pair<int64_t, std::string>(const recipe::Recipe&)> batch;
+  // train.precision; called when the recipe has all the others.
+  std::function<std::pair<std::string, std::string>(const recipe::Recipe&)> precision;
+};
 
-// Fills devices, train.slot, train.memory_format and train.precision where they are auto. parameters: of the model.
-// Returns (key path, reason) of each decision taken.
+// Fills devices, train.memory_format, train.batch, train.slot and train.precision where they are auto. parameters: of
+// the model. Returns (key path, reason) of each decision taken.
 std::vector<std::pair<std::string, std::string>> decide(recipe::Recipe& recipe, int64_t parameters,
-                                                        const Machine& machine, const PrecisionChooser& precision);
+                                                        const Machine& machine, const Measurements& measurements);
 
 }  // namespace skytrain::train

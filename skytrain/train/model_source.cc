@@ -10,8 +10,8 @@
 #include "skytrain/base/text.h"
 #include "skytrain/data/batch.h"
 #include "skytrain/model/torchscript.h"
-#include "skytrain/train/auto_decisions.h"
 #include "skytrain/train/init_weights.h"
+#include "skytrain/train/run_setup.h"
 #include "skytrain/train/saved_state.h"
 
 namespace skytrain::train {
@@ -22,14 +22,9 @@ std::unique_ptr<Engine> build_engine(FileSystem& fs, const ModelSource& source, 
                                      const TellNote& note) {
   const recipe::Recipe& recipe = source.recipe;
   const Machine machine = this_machine();
-  Engine::Options options;
-  options.replicas = int(recipe.devices.value_or(machine.cores));
-  options.threads_per_replica = std::max(1, machine.cores / options.replicas);
-  if (recipe.train.precision != "auto") options.precision = precision_from_string(recipe.train.precision);
-  options.loss = Loss(Loss::kind_of(recipe.train.loss));
-  if (recipe.train.memory_format == "channels_last") options.memory_format = at::MemoryFormat::ChannelsLast;
+  Engine::Options options = engine_options(recipe, machine, input);
+  options.loss = Loss(options.loss.kind());
   if (!source.checkpoint.empty()) options.ema = recipe.train.ema;
-  options.input = input;
   std::unique_ptr<model::Model> built =
       model::build_model(recipe.model, input, at::detail::createCPUGenerator(recipe.seed));
   if (source.checkpoint.empty()) {
@@ -55,16 +50,10 @@ std::optional<EvaluationOutcome> evaluate_model(FileSystem& fs, const ModelSourc
   if (!recipe.data.eval)
     throw Error(ErrorKind::kRecipe, "data.eval", "is not given: there is nothing to evaluate on",
                 "add it to the recipe, or with --set 'data.eval={…}'");
-  data::OpenOptions wanted{.classes = recipe.model.classes,
-                           .target = Loss::kind_of(recipe.train.loss) == Loss::Kind::kCrossEntropy
-                                         ? data::TargetKind::kClass
-                                         : data::TargetKind::kValues,
-                           .seed = recipe.seed};
   // Classes and features with names mean what they meant in training.
-  const std::unique_ptr<data::Dataset> train = data::open_dataset(fs, recipe.data.train, wanted);
-  wanted.eval = true;
-  wanted.train = &train->info();
-  const std::unique_ptr<data::Dataset> dataset = data::open_dataset(fs, *recipe.data.eval, wanted);
+  const std::unique_ptr<data::Dataset> train = data::open_dataset(fs, recipe.data.train, training_data_options(recipe));
+  const std::unique_ptr<data::Dataset> dataset =
+      data::open_dataset(fs, *recipe.data.eval, evaluation_data_options(recipe, train->info()));
   const data::DatasetInfo& info = dataset->info();
   for (const std::string& line : info.notes) note(line);
   const data::BatchFiller filler(*dataset, recipe.data.transforms, recipe.seed, /*training=*/false);
@@ -81,12 +70,7 @@ std::optional<EvaluationOutcome> evaluate_model(FileSystem& fs, const ModelSourc
 
 void write_torchscript(FileSystem& fs, const ModelSource& source, const TellNote& note, const std::string& output) {
   const recipe::Recipe& recipe = source.recipe;
-  const data::OpenOptions wanted{.classes = recipe.model.classes,
-                                 .target = Loss::kind_of(recipe.train.loss) == Loss::Kind::kCrossEntropy
-                                               ? data::TargetKind::kClass
-                                               : data::TargetKind::kValues,
-                                 .seed = recipe.seed};
-  const data::DatasetInfo info = data::open_dataset(fs, recipe.data.train, wanted)->info();
+  const data::DatasetInfo info = data::open_dataset(fs, recipe.data.train, training_data_options(recipe))->info();
   ModelSource single = source;
   single.recipe.devices = 1;
   const std::unique_ptr<Engine> engine = build_engine(fs, single, {info.channels, info.height, info.width}, note);

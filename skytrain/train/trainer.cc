@@ -2,9 +2,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
-#include <ATen/Parallel.h>
 #include <ATen/Version.h>
-#include <ATen/ops/empty.h>
 #include <torch/version.h>
 
 #include <algorithm>
@@ -19,14 +17,15 @@
 #include "skytrain/recipe/resolve.h"
 #include "skytrain/tensor/memory_budget.h"
 #include "skytrain/train/auto_decisions.h"
+#include "skytrain/train/batch_check.h"
 #include "skytrain/train/data_feed.h"
 #include "skytrain/train/engine.h"
 #include "skytrain/train/evaluation_watch.h"
 #include "skytrain/train/evaluator.h"
 #include "skytrain/train/init_weights.h"
-#include "skytrain/train/precision_check.h"
 #include "skytrain/train/run_log.h"
 #include "skytrain/train/run_plan.h"
+#include "skytrain/train/run_setup.h"
 #include "skytrain/train/saved_state.h"
 #include "skytrain/train/schedule.h"
 #include "skytrain/train/spike_watch.h"
@@ -38,8 +37,6 @@ namespace {
 constexpr double kProgressSeconds = 0.1;
 // Shorter runs don't wait for a measurement of the machine.
 constexpr double kSecondsWorthMeasuring = 10;
-// What tensors may take of the memory that is free at the start: the kernel kills a process that takes all of it.
-constexpr double kShareOfFreeMemory = 0.9;
 
 std::string finite_advice(const recipe::Recipe& recipe) {
   std::string advice = str("lower train.optimizer.lr (now ", shortest_double(recipe.train.optimizer.lr), ")");
@@ -76,19 +73,12 @@ class Run {
   uint64_t samples() const { return plan_->slots().samples_before(state_.step); }
 
   void open() {
-    const Loss::Kind loss = Loss::kind_of(recipe_.train.loss);
-    data::OpenOptions wanted{
-        .classes = recipe_.model.classes,
-        .target = loss == Loss::Kind::kCrossEntropy ? data::TargetKind::kClass : data::TargetKind::kValues,
-        .seed = recipe_.seed};
-    train_data_ = data::open_dataset(fs_, recipe_.data.train, wanted);
+    train_data_ = data::open_dataset(fs_, recipe_.data.train, training_data_options(recipe_));
     const data::DatasetInfo& info = train_data_->info();
     std::future<std::unique_ptr<data::Dataset>> evaluation_data;  // read while the model is being built
     if (recipe_.data.eval)
-      evaluation_data = std::async(std::launch::async, [this, wanted, &info]() mutable {
-        wanted.eval = true;
-        wanted.train = &info;
-        return data::open_dataset(fs_, *recipe_.data.eval, wanted);
+      evaluation_data = std::async(std::launch::async, [this, &info] {
+        return data::open_dataset(fs_, *recipe_.data.eval, evaluation_data_options(recipe_, info));
       });
     for (const std::string& note : info.notes) observer_.note(/*warning=*/false, note);
     input_ = {info.channels, info.height, info.width};
@@ -96,9 +86,7 @@ class Run {
     watch_.emplace(recipe_, /*of_classes=*/info.values == 0);
 
     const Machine machine = this_machine();
-    if (recipe_.memory_budget || machine.memory_bytes > 0)
-      tensor::set_memory_budget(
-          recipe_.memory_budget.value_or(uint64_t(kShareOfFreeMemory * double(machine.memory_bytes))));
+    tensor::set_memory_budget(memory_limit(recipe_, machine));
     std::unique_ptr<model::Model> built =
         model::build_model(recipe_.model, input_, at::detail::createCPUGenerator(recipe_.seed));
     if (recipe_.model.init && !will_restore())
@@ -106,15 +94,17 @@ class Run {
         observer_.note(/*warning=*/false, line);
     RunStarted started;
     started.parameters = model::count_parameters(*built);
-    started.decisions = decide(recipe_, started.parameters, machine, [&](const recipe::Recipe& decided) {
-      return measure_precision(decided, machine, *built);
-    });
+    const Measurements measurements{
+        .batch = [&](const recipe::Recipe& so_far) { return choose_batch(so_far, machine, *feed_, info, *built); },
+        .precision =
+            [&](const recipe::Recipe& so_far) { return measure_precision(so_far, machine, *feed_, info, *built); }};
+    started.decisions = decide(recipe_, started.parameters, machine, measurements);
     started.recipe = recipe_;
     plan_.emplace(recipe_, info.samples);
     schedule_.emplace(recipe_.train.schedule, recipe_.train.optimizer.lr, uint64_t(recipe_.train.batch), info.samples,
                       plan_->total_samples());
     if (recipe_.train.deterministic) at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
-    engine_.emplace(recipe_.model, recipe_.train.optimizer, recipe_.seed, engine_options(machine), std::move(built));
+    engine_.emplace(recipe_.model, recipe_.train.optimizer, recipe_.seed, training_options(machine), std::move(built));
 
     // Bad evaluation data is told now, not at the end of the first epoch.
     if (evaluation_data.valid()) open_evaluation(evaluation_data.get());
@@ -148,44 +138,14 @@ class Run {
     return std::any_of(found.begin(), found.end(), [](const checkpoint::Candidate& c) { return c.valid; });
   }
 
-  static int threads_per_replica(const recipe::Recipe& recipe, const Machine& machine) {
-    return std::max(1, machine.cores / int(*recipe.devices));
-  }
-
-  Engine::Options engine_options(const Machine& machine) const {
-    Engine::Options engine;
-    engine.replicas = int(*recipe_.devices);
-    engine.threads_per_replica = threads_per_replica(recipe_, machine);
-    engine.precision = precision_from_string(recipe_.train.precision);
-    engine.clip_norm = recipe_.train.clip_norm;
-    engine.clip_value = recipe_.train.clip_value;
-    engine.ema = recipe_.train.ema;
-    engine.loss = Loss(Loss::kind_of(recipe_.train.loss), recipe_.train.label_smoothing);
-    engine.target_values = feed_->target_values();
-    engine.memory_format = memory_format(recipe_);
-    engine.activation_checkpointing = recipe_.train.activation_checkpointing;
-    engine.input = input_;
-    return engine;
-  }
-
-  static at::MemoryFormat memory_format(const recipe::Recipe& recipe) {
-    return recipe.train.memory_format == "channels_last" ? at::MemoryFormat::ChannelsLast
-                                                         : at::MemoryFormat::Contiguous;
-  }
-
-  // On the first slot of the run.
-  std::pair<std::string, std::string> measure_precision(const recipe::Recipe& recipe, const Machine& machine,
-                                                        model::Model& built) const {
-    const data::Slot slot = RunPlan(recipe, train_data_->info().samples).slots().slot(0, 0);
-    const int64_t count = int64_t(slot.count);
-    const at::Tensor images = at::empty({count, input_.channels, input_.height, input_.width}, at::kFloat);
-    const at::Tensor target = feed_->target_values() == 0 ? at::empty({count}, at::kLong)
-                                                          : at::empty({count, feed_->target_values()}, at::kFloat);
-    feed_->fill(slot, images, target);
-    at::set_num_threads(threads_per_replica(recipe, machine));
-    const Loss loss(Loss::kind_of(recipe.train.loss), recipe.train.label_smoothing);
-    const PrecisionChoice choice = choose_precision(built, loss, images.contiguous(memory_format(recipe)), target);
-    return {to_string(choice.precision), choice.reason};
+  Engine::Options training_options(const Machine& machine) const {
+    Engine::Options options = engine_options(recipe_, machine, input_);
+    options.clip_norm = recipe_.train.clip_norm;
+    options.clip_value = recipe_.train.clip_value;
+    options.ema = recipe_.train.ema;
+    options.target_values = feed_->target_values();
+    options.activation_checkpointing = recipe_.train.activation_checkpointing;
+    return options;
   }
 
   void restore() {

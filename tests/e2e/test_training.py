@@ -42,6 +42,25 @@ def test_a_sample_that_does_not_fit_is_told_in_one_line(trained_place):
         assert any("memory_budget" in line and budget.split()[0] in line for line in result.err.splitlines()), result
 
 
+def test_an_automatic_batch_fills_the_budget_and_is_replayed(place):
+    write_idx(place.folder / "mnist", train=1280, test=32)
+    place.write_recipe(model=CONVNET, length="epochs: 1")
+    sets = ["--set", "train.batch=auto", "--set", "memory_budget=24 MiB"]
+    result = place.train(*sets)
+    assert result.code == 0, result
+    recipe = json.loads((place.run_directory() / "recipe.json").read_text())
+    batch = recipe["train"]["batch"]
+    assert batch % 2 == 0 and 2 <= batch <= 128 and "train.batch" in result.err, result
+    assert "micro-batches of" not in result.err, result  # what was chosen does fit
+    assert result.summary["steps"] == -(-1280 // batch)
+    larger = place.train("--resume", "never", "--set", "train.batch=auto", "--set", "memory_budget=1 GiB")
+    assert larger.code == 0, larger
+    newest = json.loads((place.run_directories()[-1] / "recipe.json").read_text())
+    assert newest["train"]["batch"] == 128, newest["train"]  # a tenth of the data is the most
+    again = place.train(*sets, "--resume", place.run_directories()[0])
+    assert again.code == 0 and "nothing left to do" in again.err, again
+
+
 def test_a_model_larger_than_the_machine_ends_before_the_kernel_ends_it(trained_place):
     model = "{name: mlp, classes: 10, hidden: [65536, 65536, 65536, 65536, 65536]}"
     result = trained_place.train("--set", f"model={model}")

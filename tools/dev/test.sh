@@ -156,5 +156,8 @@ bench() {
     return
   fi
   build release
+  if [[ $1 == step ]]; then
+    run_logged optimizer_step "building the optimizer's benchmark" cmake --build build/release --target optimizer_step
+  fi
   run_listed bench "$@"
 }

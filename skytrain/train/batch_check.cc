@@ -1,0 +1,86 @@
+#include "skytrain/train/batch_check.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "skytrain/base/error.h"
+#include "skytrain/base/text.h"
+#include "skytrain/tensor/memory_budget.h"
+#include "skytrain/train/run_setup.h"
+
+namespace skytrain::train {
+namespace {
+
+// What a forward and backward pass of `samples` takes beyond what is there before, at its peak.
+uint64_t peak_of_pass(const Engine::Options& options, const DataFeed& feed, const data::DatasetInfo& info,
+                      model::Model& model, int64_t samples) {
+  for (const tensor::NamedTensor& parameter : model.parameters()) parameter.tensor.mutable_grad().reset();
+  const uint64_t before = tensor::memory_use().live;
+  tensor::reset_peak_memory();
+  const at::Tensor images = at::empty({samples, info.channels, info.height, info.width}, at::kFloat);
+  const at::Tensor target = feed.target_values() == 0 ? at::empty({samples}, at::kLong)
+                                                      : at::empty({samples, feed.target_values()}, at::kFloat);
+  feed.fill({.epoch = 0, .begin = 0, .count = uint64_t(samples), .index = 0}, images, target);
+  at::Tensor loss;
+  {
+    const Autocast autocast(options.precision);
+    loss = options.loss.sum(model.forward(images.contiguous(options.memory_format)).to(at::kFloat), target);
+  }
+  loss.backward();
+  return tensor::memory_use().peak - before;
+}
+
+// Bytes of an optimizer's state and a running mean, for each byte of parameters.
+int64_t copies_of_parameters(const recipe::Recipe& recipe) {
+  const recipe::OptimizerSpec& optimizer = recipe.train.optimizer;
+  const int64_t moments = optimizer.name == "sgd" ? (optimizer.momentum > 0 ? 1 : 0) : 2;
+  return moments + (optimizer.name == "lamb" ? 1 : 0) + (recipe.train.ema ? 1 : 0);
+}
+
+}  // namespace
+
+std::pair<int64_t, std::string> choose_batch(const recipe::Recipe& recipe, const Machine& machine, const DataFeed& feed,
+                                             const data::DatasetInfo& info, model::Model& model) {
+  const Engine::Options options = engine_options(recipe, machine, {info.channels, info.height, info.width});
+  at::set_num_threads(options.threads_per_replica);
+  std::vector<at::Tensor> buffers;
+  for (const tensor::NamedTensor& buffer : model.buffers()) buffers.push_back(buffer.tensor.clone());
+  model.set_training(true);
+  model.set_activation_checkpointing(recipe.train.activation_checkpointing);
+  const int64_t few = std::min<int64_t>(2, int64_t(info.samples)), more = std::min<int64_t>(4, int64_t(info.samples));
+  const uint64_t of_few = peak_of_pass(options, feed, info, model, few);
+  const uint64_t of_more = peak_of_pass(options, feed, info, model, more);
+  {
+    const at::NoGradGuard no_grad;
+    for (size_t i = 0; i < buffers.size(); ++i) model.buffers()[i].tensor.copy_(buffers[i]);
+    for (const tensor::NamedTensor& parameter : model.parameters()) parameter.tensor.mutable_grad().reset();
+  }
+
+  uint64_t parameters = 0;
+  for (const tensor::NamedTensor& parameter : model.parameters()) parameters += parameter.tensor.nbytes();
+  const double replicas = double(options.replicas);
+  const double a_sample =
+      more > few && of_more > of_few ? double(of_more - of_few) / double(more - few) : double(of_few) / double(few);
+  const double anyhow = std::max(0.0, double(of_few) - a_sample * double(few));  // gradients, mostly
+  const double fixed =
+      double(tensor::memory_use().live) + double(parameters) * double(copies_of_parameters(recipe)) + replicas * anyhow;
+  const double budget = double(memory_limit(recipe, machine));
+  const double fitting = (budget - fixed) / (replicas * a_sample);
+  if (fitting < 1)
+    throw Error(ErrorKind::kEnvironment, "train.batch",
+                str("auto finds none that fits: a sample takes ", human_bytes(a_sample), " on each of ",
+                    options.replicas, " devices, beside ", human_bytes(fixed), ", of ", human_bytes(budget)),
+                "raise memory_budget, use fewer devices, or set train.activation_checkpointing: true");
+  const int64_t most = std::min<int64_t>(kLargestAutoBatch, std::max<int64_t>(1, int64_t(info.samples / 10)));
+  const int64_t each = std::min(int64_t(fitting), std::max<int64_t>(1, most / options.replicas));
+  const int64_t batch = int64_t(std::bit_floor(uint64_t(each))) * options.replicas;
+  return {batch, str("activations of ", human_bytes(a_sample), " a sample: ", int64_t(fitting * replicas), " fit ",
+                     human_bytes(budget), int64_t(fitting) > each ? str("; at most ", most) : "")};
+}
+
+}  // namespace skytrain::train

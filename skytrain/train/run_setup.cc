@@ -1,0 +1,70 @@
+#include "skytrain/train/run_setup.h"
+
+#include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "skytrain/train/precision_check.h"
+#include "skytrain/train/run_plan.h"
+
+namespace skytrain::train {
+namespace {
+
+constexpr double kShareOfFreeMemory = 0.9;
+
+}  // namespace
+
+data::OpenOptions training_data_options(const recipe::Recipe& recipe) {
+  const bool classes = Loss::kind_of(recipe.train.loss) == Loss::Kind::kCrossEntropy;
+  return {.classes = recipe.model.classes,
+          .target = classes ? data::TargetKind::kClass : data::TargetKind::kValues,
+          .seed = recipe.seed};
+}
+
+data::OpenOptions evaluation_data_options(const recipe::Recipe& recipe, const data::DatasetInfo& train) {
+  data::OpenOptions options = training_data_options(recipe);
+  options.eval = true;
+  options.train = &train;
+  return options;
+}
+
+at::MemoryFormat memory_format_of(const recipe::Recipe& recipe) {
+  return recipe.train.memory_format == "channels_last" ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+}
+
+Engine::Options engine_options(const recipe::Recipe& recipe, const Machine& machine, const model::InputShape& input) {
+  Engine::Options options;
+  options.replicas = int(recipe.devices.value_or(machine.cores));
+  options.threads_per_replica = std::max(1, machine.cores / options.replicas);
+  options.precision = precision_from_string(recipe.train.precision);
+  options.loss = Loss(Loss::kind_of(recipe.train.loss), recipe.train.label_smoothing);
+  options.memory_format = memory_format_of(recipe);
+  options.input = input;
+  return options;
+}
+
+std::pair<std::string, std::string> measure_precision(const recipe::Recipe& recipe, const Machine& machine,
+                                                      const DataFeed& feed, const data::DatasetInfo& info,
+                                                      model::Model& model) {
+  const data::Slot slot = RunPlan(recipe, info.samples).slots().slot(0, 0);
+  const int64_t count = int64_t(slot.count);
+  const at::Tensor images = at::empty({count, info.channels, info.height, info.width}, at::kFloat);
+  const at::Tensor target =
+      feed.target_values() == 0 ? at::empty({count}, at::kLong) : at::empty({count, feed.target_values()}, at::kFloat);
+  feed.fill(slot, images, target);
+  const Engine::Options options = engine_options(recipe, machine, {info.channels, info.height, info.width});
+  at::set_num_threads(options.threads_per_replica);
+  const PrecisionChoice choice =
+      choose_precision(model, options.loss, images.contiguous(options.memory_format), target);
+  return {to_string(choice.precision), choice.reason};
+}
+
+uint64_t memory_limit(const recipe::Recipe& recipe, const Machine& machine) {
+  if (recipe.memory_budget) return *recipe.memory_budget;
+  if (machine.memory_bytes == 0) return std::numeric_limits<uint64_t>::max();
+  return uint64_t(kShareOfFreeMemory * double(machine.memory_bytes));
+}
+
+}  // namespace skytrain::train
