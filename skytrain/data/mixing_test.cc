@@ -36,7 +36,7 @@ TEST(Mixing, MixupBlendsPicturesAndTargetsByTheSameShare) {
     const float share = mixed.targets[s * 3 + s % 3];
     ASSERT_GT(share, 0);
     if (s % 3 == partner % 3) continue;
-    EXPECT_FLOAT_EQ(mixed.targets[s * 3 + partner % 3], 1 - share);
+    EXPECT_NEAR(mixed.targets[s * 3 + partner % 3], 1 - share, 1e-6);
     for (int64_t k = 0; k < kSize; ++k)
       ASSERT_NEAR(mixed.images[s * kSize + k], share * 100 * s + (1 - share) * 100 * partner, 1e-3);
   }

@@ -12,12 +12,12 @@ std::vector<Message> one_of_each() {
   return {
       Hello{7, "0.1.0", "2.11.0"},
       Start{{{"seed", 3}}, "/runs/a", true, 10},
+      Evaluate{{{"name", "a"}}, "/runs/a/checkpoints/step-00000003"},
+      Trace{{{"name", "a"}}, "", "/tmp/model.pt"},
       Started{1, 64, 938, 60000, 60000, 216650, 2, 32, "bf16", {{"train.slot", "64 samples on 2 devices"}}, {{"a", 1}}},
       ProgressReport{5, 320, 0.5, 0.25, 1e-3, 15000.5, 1764510607.125, true},
       Note{"warning", "one file skipped"},
       CheckpointDone{938, "/runs/a/checkpoints/step-00000938", 0.02},
-      Evaluate{{{"name", "a"}}, "/runs/a/checkpoints/step-00000003"},
-      Trace{{{"name", "a"}}, "", "/tmp/model.pt"},
       EvaluationDone{938, 10000, 0.081, {{"top1", 0.9731}, {"f1", 0.97}}, 0.4},
       Interrupted{12, 768, "/runs/a/checkpoints/step-00000012", Json{{"steps", 12}}},
       Finished{{{"status", "complete"}}},
@@ -51,13 +51,13 @@ TEST(Messages, EachSurvivesTheWire) {
 }
 
 TEST(Messages, FieldsArriveInTheirPlaces) {
-  const auto started = std::get<Started>(decode(through_text(encode(one_of_each()[2]))));
+  const auto started = std::get<Started>(decode(through_text(encode(one_of_each()[4]))));
   EXPECT_EQ(started.resume_step, 1u);
   EXPECT_EQ(started.resume_samples, 64u);
   EXPECT_EQ(started.total_steps, 938u);
   EXPECT_EQ(started.slot, 32);
   EXPECT_EQ(started.decisions.at(0).first, "train.slot");
-  const auto failed = std::get<Failed>(decode(through_text(encode(one_of_each()[9]))));
+  const auto failed = std::get<Failed>(decode(through_text(encode(one_of_each()[11]))));
   EXPECT_EQ(failed.kind, ErrorKind::kDiverged);
   EXPECT_EQ(failed.where, "step 7");
   EXPECT_EQ(failed.problem, "the loss is nan");

@@ -43,6 +43,7 @@ model:
   name: simplecnn                  # recipe.yaml:4:15
   classes: 10                      # recipe.yaml:4:35
   init: null                       # default
+  init_except: []                  # default
 data:
   train:
     format: idx                    # recipe.yaml:6:32
@@ -78,6 +79,8 @@ train:
   ema: null                        # default
   memory_format: auto              # default
   activation_checkpointing: false  # default
+  early_stop: null                 # default
+  loss_spike: null                 # default
   deterministic: false             # default
 eval:
   batch: 1000                      # default
@@ -85,7 +88,9 @@ eval:
 checkpoint:
   every: [1 epoch, 600 s]          # default
   keep: 3                          # default
+  best: null                       # default
 devices: auto                      # default
+memory_budget: auto                # default
 )");
 }
 
@@ -136,7 +141,8 @@ TEST(RecipeJson, HasTheKeysInTheOrderOfTheReference) {
   std::vector<std::string> keys;
   const OrderedJson json = to_json(small_with({}).recipe);
   for (const auto& [key, value] : json.items()) keys.push_back(key);
-  EXPECT_THAT(keys, ElementsAre("version", "name", "seed", "model", "data", "train", "eval", "checkpoint", "devices"));
+  EXPECT_THAT(keys, ElementsAre("version", "name", "seed", "model", "data", "train", "eval", "checkpoint", "devices",
+                                "memory_budget"));
   EXPECT_EQ(json["devices"], "auto");
   EXPECT_EQ(json["train"]["clip_norm"], nullptr);
   EXPECT_EQ(json["train"]["epochs"], 1);
@@ -176,8 +182,8 @@ TEST(Continuation, WhatMayChangeBetweenAttemptsDoesNotCount) {
 
 TEST(Continuation, WhatDecidesTheWeightsCounts) {
   const Recipe before = small_with({}).recipe;
-  for (const char* change : {"seed=8", "train.batch=16", "train.optimizer.lr=0.1", "train.epochs=2", "train.steps=5",
-                             "model.classes=11", "train.schedule.warmup=1 steps", "train.clip_norm=1",
+  for (const char* change : {"seed=8", "train.optimizer.lr=0.1", "train.epochs=2", "train.steps=5", "model.classes=11",
+                             "train.schedule.warmup=1 steps", "train.clip_norm=1",
                              "data.transforms=[pad_crop: {pad: 2}]", "data.train.split=test", "data.eval=null",
                              "train.optimizer={name: adam, lr: 0.05}", "train.deterministic=true"}) {
     const Recipe after = small_with({change}).recipe;

@@ -41,7 +41,8 @@ TEST(Set, RefusalsNameTheFlagAndNoLineOfTheFile) {
             "--set train.bath=8: unknown key \"bath\" (did you mean \"batch\"?)\n"
             "  known: epochs, steps, batch, slot, loss, label_smoothing, mixup, cutmix, optimizer, schedule, "
             "precision, clip_norm, "
-            "clip_value, ema, memory_format, activation_checkpointing, deterministic");
+            "clip_value, ema, memory_format, activation_checkpointing, early_stop, loss_spike, "
+            "deterministic");
   EXPECT_THAT(set_refusal("trian.batch=8"),
               StartsWith("--set trian.batch=8: unknown key \"trian\" (did you mean \"train\"?)"));
   EXPECT_EQ(set_refusal("train"),

@@ -135,7 +135,7 @@ TEST(Resolve, UnknownNamesAndKeysAreAnsweredWithTheNearest) {
             "  known: simplecnn, mlp, convnet, resnet18, resnet34, resnet50, torchscript, plugin");
   EXPECT_EQ(refusal(small_but("classes: 10", "clases: 10")),
             "recipe.yaml:4:26: model.clases: unknown key \"clases\" (did you mean \"classes\"?)\n"
-            "  known: name, classes, init");
+            "  known: name, classes, init, init_except");
   EXPECT_EQ(refusal(small_but("format: idx", "format: idxx")),
             "recipe.yaml:6:32: data.train.format: unknown format \"idxx\" (did you mean \"idx\"?)\n"
             "  known: idx, cifar10, imagefolder, csv, synthetic");
@@ -147,13 +147,15 @@ TEST(Resolve, AMisspeltRequiredKeyIsOneProblemNotTwo) {
             "recipe.yaml:10:3: train.bacth: unknown key \"bacth\" (did you mean \"batch\"?)\n"
             "  known: epochs, steps, batch, slot, loss, label_smoothing, mixup, cutmix, optimizer, schedule, "
             "precision, clip_norm, "
-            "clip_value, ema, memory_format, activation_checkpointing, deterministic");
+            "clip_value, ema, memory_format, activation_checkpointing, early_stop, loss_spike, "
+            "deterministic");
 }
 
 TEST(Resolve, MissingKeysAreNamedWithWhatTheyAre) {
   EXPECT_EQ(refusal(small_but("  batch: 8\n", "")),
             "recipe.yaml:9:3: train.batch: is missing\n"
-            "  samples per optimizer step over all devices (integer, 1 to 1,000,000,000)");
+            "  samples per optimizer step over all devices; auto: the largest that fits into memory (integer, 1 to "
+            "1,000,000,000, or auto)");
   EXPECT_THAT(refusal(small_but("version: 1\n", "")), StartsWith("recipe.yaml:1:1: version: is missing"));
   EXPECT_THAT(refusal(small_but("path: mnist, ", "")), StartsWith("recipe.yaml:6:10: data.train.path: is missing"));
   EXPECT_THAT(refusal(small_but("model: {name: simplecnn, classes: 10}\n", "")), HasSubstr("model: is missing"));
@@ -166,7 +168,7 @@ TEST(Resolve, MissingKeysAreNamedWithWhatTheyAre) {
 TEST(Resolve, KeysOfAnotherNameAreRefused) {
   EXPECT_EQ(refusal(small_but("classes: 10", "hidden: [32]")),
             "recipe.yaml:4:34: model.hidden: \"simplecnn\" does not take this key (mlp does)\n"
-            "  keys of simplecnn: name, classes, init");
+            "  keys of simplecnn: name, classes, init, init_except");
   EXPECT_THAT(refusal(small_but("name: sgd", "name: adam")),
               HasSubstr("train.optimizer.momentum: \"adam\" does not take this key (sgd does)"));
   EXPECT_THAT(refusal(small_but("momentum: 0.9", "betas: [0.9, 0.99]")),
