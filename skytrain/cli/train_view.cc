@@ -24,7 +24,10 @@ void TrainView::on_started(const proto::Started& started) {
                human_count(static_cast<double>(started.total_steps)), " steps, ",
                human_count(static_cast<double>(started.samples_per_epoch)), " samples an epoch; ", started.devices,
                started.devices == 1 ? " device" : " devices", ", slot ", started.slot, ", ", started.precision));
-  for (const auto& [key, reason] : started.decisions) log_debug(str("auto: ", key, ": ", reason));
+  for (const auto& [key, reason] : started.decisions) {
+    const bool measured = key == "train.precision" || key == "train.batch";  // the line above tells of the others
+    log(measured ? LogLevel::kInfo : LogLevel::kDebug, str("auto: ", key, ": ", reason));
+  }
   if (started.resume_step > 0) {
     log_info(str("continuing after step ", started.resume_step, " of ", started.total_steps));
   } else if (options_.resuming) {
