@@ -8,6 +8,7 @@ namespace skytrain::model {
 namespace {
 
 int64_t flops_of(const recipe::ModelSpec& spec, const InputShape& input) {
+  const OneThread one_thread;
   const auto model = build_model(spec, input, at::detail::createCPUGenerator(0));
   return count_flops(*model, input);
 }

@@ -48,7 +48,7 @@ void ForeignModel::check_adopted() const {
 
 at::Tensor ForeignModel::forward(const at::Tensor& images) {
   const auto failed = [&](const std::string& why) {
-    refuse(str("forward of the ", called, " failed for images ", shape_text(images.sizes()), ": ", why),
+    refuse(str("forward of the ", called, " failed for images ", tensor::shape_text(images.sizes()), ": ", why),
            "does the model fit the data's channels, height and width?");
   };
   tensor::take_last_out_of_memory();  // of others
@@ -72,7 +72,7 @@ void ForeignModel::check_logits(const at::Tensor& logits, int64_t samples) const
   const bool fits = logits.dim() == 2 && logits.size(0) == samples && logits.size(1) == classes_;
   if (fits && logits.is_floating_point()) return;
   refuse(str("forward of the ", called, " returns ", c10::toString(logits.scalar_type()), " ",
-             shape_text(logits.sizes()), ", expected logits ", shape_text({samples, classes_})),
+             tensor::shape_text(logits.sizes()), ", expected logits ", tensor::shape_text({samples, classes_})),
          "model.classes must be the number of the model's outputs");
 }
 
@@ -100,12 +100,6 @@ std::string one_line_of(const std::exception& failure) {
   if (const auto* of_torch = dynamic_cast<const c10::Error*>(&failure))
     return one_line(of_torch->what_without_backtrace());
   return one_line(failure.what());
-}
-
-std::string shape_text(at::IntArrayRef shape) {
-  std::vector<std::string> parts;
-  for (const int64_t size : shape) parts.push_back(std::to_string(size));
-  return "[" + join(parts, ", ") + "]";
 }
 
 }  // namespace skytrain::model

@@ -48,6 +48,4 @@ std::string one_line(std::string_view message);
 // one_line of an exception's message, without LibTorch's C++ backtrace.
 std::string one_line_of(const std::exception& failure);
 
-std::string shape_text(at::IntArrayRef shape);  // "[2, 10]"
-
 }  // namespace skytrain::model

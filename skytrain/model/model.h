@@ -45,7 +45,7 @@ class Model {
   bool training() const { return training_; }
 
   // On: forward keeps only the inputs of the model's blocks, and backward computes a block's activations again when it
-  // needs them: less memory, a third more time, the same bits (activation_checkpointing.h).
+  // needs them: less memory, a quarter more time, the same bits (activation_checkpointing.h).
   // Throws Error(kRecipe) when on is true and the model has no blocks.
   void set_activation_checkpointing(bool on);
   bool activation_checkpointing() const { return activation_checkpointing_; }

@@ -2,16 +2,23 @@
 
 #pragma once
 #include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+#include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/cross_entropy_loss.h>
 #include <ATen/ops/empty.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <cstring>
+#include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "skytrain/base/error.h"
 #include "skytrain/model/model.h"
 
 namespace skytrain::model {
@@ -56,6 +63,68 @@ inline std::vector<at::Tensor> copies(const std::vector<tensor::NamedTensor>& te
   for (const tensor::NamedTensor& item : tensors)
     result.push_back((gradients ? item.tensor.grad() : item.tensor.detach()).clone());
   return result;
+}
+
+// torch.autocast("cpu", dtype=torch.bfloat16) while alive, if `on`.
+class Autocast {
+ public:
+  explicit Autocast(bool on) : on_(on) {
+    if (!on_) return;
+    at::autocast::set_autocast_enabled(at::kCPU, true);
+    at::autocast::set_autocast_dtype(at::kCPU, at::kBFloat16);
+    at::autocast::increment_nesting();
+  }
+  ~Autocast() {
+    if (!on_) return;
+    if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+    at::autocast::set_autocast_enabled(at::kCPU, false);
+  }
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  bool on_;
+};
+
+// The calling thread's operators run on one core while alive: quicker for small models, and no sum depends on the
+// machine.
+class OneThread {
+ public:
+  OneThread() : before_(at::get_num_threads()) { at::set_num_threads(1); }
+  ~OneThread() { at::set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    char name[] = "/tmp/skytrain-model-XXXXXX";
+    path_ = mkdtemp(name);
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+// The message of the Error that `work` throws, whose cause must be one line.
+inline std::string error_of(const std::function<void()>& work, ErrorKind kind) {
+  try {
+    work();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), kind) << error.message();
+    EXPECT_EQ(error.problem().find('\n'), std::string::npos) << error.problem();
+    return error.message();
+  }
+  ADD_FAILURE() << "no error";
+  return "";
 }
 
 }  // namespace skytrain::model

@@ -139,14 +139,7 @@ class PluginModel final : public ForeignModel {
         if (dtype != at::kFloat) entry_.convert(instance_, dtype);
       });
       call("train", [&] { entry_.train(instance_, true); });
-      entry_.visit(
-          instance_,
-          [](void* self, const char* name, const at::Tensor& tensor, bool is_parameter) {
-            auto& model = *static_cast<PluginModel*>(self);
-            is_parameter ? model.adopt_parameter(name, tensor) : model.adopt_buffer(name, tensor);
-          },
-          this);
-      check_adopted();
+      adopt_all();
     } catch (...) {
       destroy();
       throw;
@@ -162,6 +155,18 @@ class PluginModel final : public ForeignModel {
 
   void training_changed() override {
     call("train", [this] { entry_.train(instance_, training()); });
+  }
+
+  void adopt_all() {
+    const InPlugin inside(identity_);
+    entry_.visit(
+        instance_,
+        [](void* self, const char* name, const at::Tensor& tensor, bool is_parameter) {
+          auto& model = *static_cast<PluginModel*>(self);
+          is_parameter ? model.adopt_parameter(name, tensor) : model.adopt_buffer(name, tensor);
+        },
+        this);
+    check_adopted();
   }
 
   template <class F>

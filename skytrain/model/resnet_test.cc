@@ -64,6 +64,7 @@ TEST(ResNet, HasShortcutsWhereTheShapeChanges) {
 }
 
 TEST(ResNet, TakesSmallPicturesWithTheSmallStem) {
+  const OneThread one_thread;
   const auto model = build(spec_of("resnet18"), {1, 32, 32});
   EXPECT_EQ(model->parameters()[0].tensor.sizes(), at::IntArrayRef({64, 1, 3, 3}));
   EXPECT_EQ(model->forward(random_images(2, {1, 32, 32}, 1)).sizes(), at::IntArrayRef({2, 10}));
@@ -84,6 +85,7 @@ TEST(ResNet, DrawsConvolutionsByTheirFanOut) {
 }
 
 TEST(ResNet, ComputesInDoublePrecisionToo) {
+  const OneThread one_thread;
   const InputShape input{3, 16, 16};
   const auto single = build(spec_of("resnet50"), input);
   const auto twice = build(spec_of("resnet50"), input, 7, at::kDouble);
@@ -97,6 +99,7 @@ TEST(ResNet, ComputesInDoublePrecisionToo) {
 }
 
 TEST(Model, WithoutAGeneratorSharesWhatItIsGiven) {
+  const OneThread one_thread;
   const InputShape input{3, 16, 16};
   const auto original = build(spec_of("resnet18"), input);
   const auto replica = without_values(spec_of("resnet18"), input);

@@ -17,7 +17,8 @@
 namespace skytrain::model {
 
 // Writes a model that load_torchscript made, with its present parameters and buffers and in evaluation mode, so that
-// torch.jit.load opens it. The file is replaced atomically. Throws Error(kRecipe) for any other model (see trace).
+// torch.jit.load opens it. The file is replaced atomically. Nobody may use the model meanwhile. Throws Error(kRecipe)
+// for any other model (see trace).
 void save_torchscript(FileSystem& fs, const Model& model, const std::string& path);
 
 // Writes any other model as TorchScript: the operators of one forward pass in evaluation mode, with parameters and
