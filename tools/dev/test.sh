@@ -38,6 +38,7 @@ declare -A judged_folders=(
   [weights]="skytrain/checkpoint skytrain/tensor skytrain/model skytrain/train skytrain/data"
   [report]="skytrain/observe skytrain/record"
   [pt]="skytrain/weights skytrain/checkpoint"
+  [torchscript]="skytrain/model"
 )
 
 # Files changed in the work tree and since the commit before the last one on the main line.
