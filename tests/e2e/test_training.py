@@ -62,7 +62,7 @@ def test_an_automatic_batch_fills_the_budget_and_is_replayed(place):
 
 
 def test_a_model_larger_than_the_machine_ends_before_the_kernel_ends_it(trained_place):
-    model = "{name: mlp, classes: 10, hidden: [65536, 65536, 65536, 65536, 65536]}"
+    model = "{name: mlp, classes: 1000000, hidden: [65536]}"  # 262 GB
     result = trained_place.train("--set", f"model={model}")
     assert result.code == 5, result
     assert "memory" in result.err and "checkpoint" not in result.err, result
