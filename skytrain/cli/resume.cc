@@ -53,6 +53,14 @@ void replay_decisions(const Recipe& stored, recipe::Resolved& resolved) {
     r.train.precision = stored.train.precision;
     recipe::record_auto(resolved, "train.precision", kDecidedBefore);
   }
+  if (r.train.memory_format == "auto" && stored.train.memory_format != "auto") {
+    r.train.memory_format = stored.train.memory_format;
+    recipe::record_auto(resolved, "train.memory_format", kDecidedBefore);
+  }
+  if (r.train.batch == 0 && stored.train.batch > 0) {
+    r.train.batch = stored.train.batch;
+    recipe::record_auto(resolved, "train.batch", kDecidedBefore);
+  }
   if (!r.devices && stored.devices) {
     r.devices = stored.devices;
     recipe::record_auto(resolved, "devices", kDecidedBefore);

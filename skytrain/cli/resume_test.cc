@@ -106,15 +106,19 @@ TEST_F(ResumeTest, WhatAutoDecidedIsReplayed) {
   recipe::Resolved decided = resolve();
   decided.recipe.train.slot = 5;
   decided.recipe.train.precision = "bf16";
+  decided.recipe.train.memory_format = "channels_last";
+  decided.recipe.train.batch = 12;
   decided.recipe.devices = 2;
   add_run(decided);
-  const RunChoice choice = choose("auto", resolve());
+  const RunChoice choice = choose("auto", resolve({"train.batch=auto"}));
   ASSERT_TRUE(choice.run);
+  EXPECT_EQ(choice.resolved.recipe.train.memory_format, "channels_last");
+  EXPECT_EQ(choice.resolved.recipe.train.batch, 12);
   EXPECT_EQ(choice.resolved.recipe.train.slot, 5);
   EXPECT_EQ(choice.resolved.recipe.train.precision, "bf16");
   EXPECT_EQ(choice.resolved.recipe.devices, 2);
   EXPECT_FALSE(choice.recipe_changed);
-  EXPECT_FALSE(choose("auto", resolve({"train.slot=2"})).run) << "another slot is another training";
+  EXPECT_FALSE(choose("auto", resolve({"train.batch=auto", "train.slot=2"})).run) << "another slot is another training";
 }
 
 TEST_F(ResumeTest, WhatMayChangeBetweenAttemptsTakesTheNewValue) {

@@ -12,19 +12,21 @@ RunLog::RunLog(FileSystem& fs, Clock& clock, const std::string& run_directory, u
 void RunLog::write_step(RunState& state, uint64_t samples, double lr) {
   const double seconds = state.log_time.total();
   const double rate = seconds > 0 ? double(state.log_samples) / seconds : 0;
-  state.last_loss = state.log_loss_sum / double(state.log_samples);
+  // In fp16 it may be that none of the steps since the last line had a finite loss.
+  const bool known = state.log_samples > 0;
+  if (known) state.last_loss = state.log_loss_sum / double(state.log_samples);
   OrderedJson line = {{"t", clock_.unix_seconds()},
                       {"step", state.step},
                       {"samples", samples},
                       {"epoch", double(samples) / double(samples_per_epoch_)},
-                      {"loss", state.last_loss},
+                      {"loss", known ? OrderedJson(state.last_loss) : OrderedJson()},
                       {"lr", lr},
                       {"world", 1},
                       {"generation", 0},
                       {"samples_per_second", rate}};
   line.update(to_json(state.log_time));
   metrics_.write(line);
-  events_.scalar("train/loss", state.step, state.last_loss);
+  if (known) events_.scalar("train/loss", state.step, state.last_loss);
   events_.scalar("train/lr", state.step, lr);
   events_.scalar("train/samples_per_second", state.step, rate);
   state.log_loss_sum = 0;
