@@ -19,7 +19,7 @@ class MyNet : public nn::Module {
         norm2_(register_module("norm2", nn::BatchNorm2d(kWidth))),
         fc_(register_module("fc", nn::Linear(kWidth, shape.classes))) {}
 
-  torch::Tensor forward(torch::Tensor images) {
+  torch::Tensor forward(const torch::Tensor& images) {
     torch::Tensor x = norm1_(stem_(images)).relu();
     x = (x + norm2_(conv_(x))).relu();
     return fc_(x.mean({2, 3}));

@@ -51,6 +51,13 @@ inline at::Tensor loss_of(Model& model, const at::Tensor& images, int64_t classe
   return at::cross_entropy_loss(model.forward(images).to(at::kFloat), some_labels(images.size(0), classes));
 }
 
+inline std::vector<std::string> names(const std::vector<tensor::NamedTensor>& tensors) {
+  std::vector<std::string> all;
+  all.reserve(tensors.size());
+  for (const tensor::NamedTensor& item : tensors) all.push_back(item.name);
+  return all;
+}
+
 // NaNs with the same bits are equal too.
 inline bool same_bits(const at::Tensor& a, const at::Tensor& b) {
   if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes()) return false;
@@ -60,6 +67,7 @@ inline bool same_bits(const at::Tensor& a, const at::Tensor& b) {
 
 inline std::vector<at::Tensor> copies(const std::vector<tensor::NamedTensor>& tensors, bool gradients = false) {
   std::vector<at::Tensor> result;
+  result.reserve(tensors.size());
   for (const tensor::NamedTensor& item : tensors)
     result.push_back((gradients ? item.tensor.grad() : item.tensor.detach()).clone());
   return result;

@@ -8,7 +8,7 @@
 //     class MyNet : public torch::nn::Module {
 //      public:
 //       explicit MyNet(const skytrain::ModelShape& shape);
-//       torch::Tensor forward(torch::Tensor images);  // [N, channels, height, width] -> logits [N, classes]
+//       torch::Tensor forward(const torch::Tensor& images);  // [N, channels, height, width] -> logits [N, classes]
 //     };
 //     SKYTRAIN_MODEL(MyNet)
 //
@@ -96,7 +96,7 @@ ModelEntry entry(const char* name) {
   static_assert(std::is_constructible_v<M, const ModelShape&>,
                 "SKYTRAIN_MODEL: give the class a constructor from const skytrain::ModelShape&");
   static_assert(std::is_same_v<decltype(std::declval<M&>().forward(std::declval<at::Tensor>())), at::Tensor>,
-                "SKYTRAIN_MODEL: give the class torch::Tensor forward(torch::Tensor)");
+                "SKYTRAIN_MODEL: give the class torch::Tensor forward(const torch::Tensor&)");
   // Modules know themselves by shared_ptr.
   using Holder = std::shared_ptr<M>;
   ModelEntry made{};

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "skytrain/base/text.h"
 #include "skytrain/model/activation_checkpointing.h"
 #include "skytrain/model/layers.h"
 #include "skytrain/model/zoo.h"
@@ -41,10 +42,10 @@ class ResidualBlock {
         bottleneck ? std::vector<Shape>{{in, width, 1, 1}, {width, width, 3, stride}, {width, out, 1, 1}}
                    : std::vector<Shape>{{in, width, 3, stride}, {width, width, 3, 1}};
     for (const Shape& shape : shapes) {
-      const std::string number = std::to_string(convs_.size() + 1);
-      convs_.emplace_back(builder, name + ".conv" + number, shape.in, shape.out, shape.kernel, shape.kernel / 2,
+      const size_t number = convs_.size() + 1;
+      convs_.emplace_back(builder, str(name, ".conv", number), shape.in, shape.out, shape.kernel, shape.kernel / 2,
                           /*with_bias=*/false, shape.stride);
-      norms_.emplace_back(builder, name + ".bn" + number, shape.out);
+      norms_.emplace_back(builder, str(name, ".bn", number), shape.out);
     }
     if (stride == 1 && in == out) return;
     shortcut_.emplace(builder, name + ".downsample.0", in, out, /*kernel=*/1, /*padding=*/0, /*with_bias=*/false,
@@ -91,7 +92,7 @@ class ResNet final : public Model {
     for (size_t layer = 0; layer < architecture.blocks.size(); ++layer) {
       const int64_t width = int64_t(64) << layer;
       for (int i = 0; i < architecture.blocks[layer]; ++i) {
-        blocks_.emplace_back(builder, "layer" + std::to_string(layer + 1) + "." + std::to_string(i), channels, width,
+        blocks_.emplace_back(builder, str("layer", layer + 1, ".", i), channels, width,
                              /*stride=*/layer > 0 && i == 0 ? 2 : 1, architecture.bottleneck);
         channels = architecture.bottleneck ? 4 * width : width;
       }

@@ -11,12 +11,6 @@
 namespace skytrain::model {
 namespace {
 
-std::vector<std::string> names(const std::vector<tensor::NamedTensor>& tensors) {
-  std::vector<std::string> all;
-  for (const tensor::NamedTensor& item : tensors) all.push_back(item.name);
-  return all;
-}
-
 recipe::ModelSpec imagenet(const std::string& name) {
   recipe::ModelSpec spec = spec_of(name, 1000);
   spec.stem = "imagenet";

@@ -124,7 +124,7 @@ class ModuleTree {
     torch::jit::Module module(c10::QualifiedName(path), unit, /*shouldMangle=*/true);
     module.register_attribute("training", c10::BoolType::get(), false);
     for (const auto& [name, tensor, is_buffer] : own_) module.register_parameter(name, tensor, is_buffer);
-    for (const auto& [name, tree] : children_) module.register_module(name, tree->build(unit, path + "_" + name));
+    for (const auto& [name, tree] : children_) module.register_module(name, tree->build(unit, str(path, "_", name)));
     return module;
   }
 
@@ -162,6 +162,7 @@ torch::jit::Module traced(Model& model, const at::Tensor& images) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(performance-unnecessary-value-param): all builders have one signature
 std::unique_ptr<Model> load_torchscript(const recipe::ModelSpec& spec, const InputShape&, at::Generator,
                                         at::ScalarType dtype) {
   return std::make_unique<TorchScriptModel>(spec, dtype);

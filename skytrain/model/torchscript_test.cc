@@ -39,7 +39,7 @@ std::unique_ptr<Model> load(const std::string& name, int64_t classes = kClasses,
 
 // images() of make_fixtures.py.
 at::Tensor images_of(int64_t step) {
-  const at::Tensor images = at::empty({kSamples, kInput.channels, kInput.height, kInput.width}, at::kFloat);
+  at::Tensor images = at::empty({kSamples, kInput.channels, kInput.height, kInput.width}, at::kFloat);
   for (int64_t i = 0; i < images.numel(); ++i)
     images.mutable_data_ptr<float>()[i] = float((i * 7919 + step * 104729) % 256 - 128) / 128;
   return images;
@@ -51,12 +51,6 @@ void step(Model& model, const at::Tensor& loss, double rate) {
   const at::NoGradGuard no_grad;
   for (const tensor::NamedTensor& parameter : model.parameters())
     if (parameter.tensor.grad().defined()) parameter.tensor.add_(parameter.tensor.grad(), -rate);
-}
-
-std::vector<std::string> names(const std::vector<tensor::NamedTensor>& tensors) {
-  std::vector<std::string> all;
-  for (const tensor::NamedTensor& item : tensors) all.push_back(item.name);
-  return all;
 }
 
 const at::Tensor& named(const std::vector<tensor::NamedTensor>& tensors, const std::string& name) {
@@ -103,6 +97,7 @@ TEST(TorchScript, ReplicasShareParametersAndNothingElse) {
   // Together, and then each alone.
   std::vector<at::Tensor> together(2);
   std::vector<std::thread> threads;
+  threads.reserve(2);
   for (int i = 0; i < 2; ++i)
     threads.emplace_back([&, i] {
       const OneThread in_this_thread;

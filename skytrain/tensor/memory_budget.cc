@@ -89,7 +89,8 @@ void install_memory_budget() {
   wrapped = c10::GetCPUAllocator();
   wrapped_delete = wrapped->raw_deleter();
   TORCH_INTERNAL_ASSERT(wrapped_delete != nullptr);
-  c10::SetCPUAllocator(new CountingAllocator, /*priority=*/255);  // never deleted: it must outlive every tensor
+  static auto* const allocator = new CountingAllocator;  // never deleted: it must outlive every tensor
+  c10::SetCPUAllocator(allocator, /*priority=*/255);
 }
 
 MemoryUse memory_use() {

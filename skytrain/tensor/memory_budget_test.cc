@@ -156,6 +156,7 @@ TEST_F(MemoryBudget, CountsForManyThreadsAtOnce) {
   set_memory_budget(before + 64 * kMiB);
   std::atomic<int> refused{0};
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
       for (int i = 0; i < 500; ++i) {

@@ -3,6 +3,7 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/nn/modules/linear.h>
 
+#include <cstdlib>
 #include <stdexcept>
 
 #include "skytrain/model/plugin.h"
@@ -13,7 +14,7 @@ class Sound : public nn::Module {
  public:
   explicit Sound(const skytrain::ModelShape& shape)
       : fc(register_module("fc", nn::Linear(shape.channels * shape.height * shape.width, shape.classes))) {}
-  torch::Tensor forward(torch::Tensor images) { return fc(images.flatten(1)); }
+  torch::Tensor forward(const torch::Tensor& images) { return fc(images.flatten(1)); }
   nn::Linear fc;
 };
 SKYTRAIN_MODEL(Sound)
@@ -29,35 +30,36 @@ SKYTRAIN_MODEL(ThrowsWhenBuilt)
 class ThrowsANumber : public Sound {
  public:
   explicit ThrowsANumber(const skytrain::ModelShape& shape) : Sound(shape) {}
-  torch::Tensor forward(torch::Tensor) { throw 7; }
+  torch::Tensor forward(const torch::Tensor&) { throw 7; }
 };
 SKYTRAIN_MODEL(ThrowsANumber)
 
 class WrongShape : public Sound {
  public:
   explicit WrongShape(const skytrain::ModelShape& shape) : Sound(shape) {}
-  torch::Tensor forward(torch::Tensor images) { return fc(images.flatten(1)).sum(1); }
+  torch::Tensor forward(const torch::Tensor& images) { return fc(images.flatten(1)).sum(1); }
 };
 SKYTRAIN_MODEL(WrongShape)
 
 class NoParameters : public nn::Module {
  public:
   explicit NoParameters(const skytrain::ModelShape&) {}
-  torch::Tensor forward(torch::Tensor images) { return images.flatten(1); }
+  torch::Tensor forward(const torch::Tensor& images) { return images.flatten(1); }
 };
 SKYTRAIN_MODEL(NoParameters)
 
 namespace crashing {
 
 void crash() {
-  volatile int* nothing = nullptr;
-  *nothing = 1;
+  static int* volatile nowhere = nullptr;
+  *nowhere = 1;  // NOLINT(clang-analyzer-core.NullDereference): the fault is wanted
 }
 
 class Identity : public torch::autograd::Function<Identity> {
  public:
   static torch::Tensor forward(torch::autograd::AutogradContext*, const torch::Tensor& x) { return x.clone(); }
-  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*, torch::autograd::variable_list) {
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext*,
+                                                 const torch::autograd::variable_list&) {
     crash();
     return {torch::Tensor()};
   }
@@ -71,7 +73,7 @@ int endless(volatile int* depth) {
 class InForward : public Sound {
  public:
   explicit InForward(const skytrain::ModelShape& shape) : Sound(shape) {}
-  torch::Tensor forward(torch::Tensor images) {
+  torch::Tensor forward(const torch::Tensor& images) {
     crash();
     return Sound::forward(images);
   }
@@ -79,17 +81,17 @@ class InForward : public Sound {
 class InBackward : public Sound {
  public:
   explicit InBackward(const skytrain::ModelShape& shape) : Sound(shape) {}
-  torch::Tensor forward(torch::Tensor images) { return Identity::apply(Sound::forward(images)); }
+  torch::Tensor forward(const torch::Tensor& images) { return Identity::apply(Sound::forward(images)); }
 };
 class Aborts : public Sound {
  public:
   explicit Aborts(const skytrain::ModelShape& shape) : Sound(shape) {}
-  torch::Tensor forward(torch::Tensor) { std::abort(); }
+  torch::Tensor forward(const torch::Tensor&) { std::abort(); }
 };
 class Recurses : public Sound {
  public:
   explicit Recurses(const skytrain::ModelShape& shape) : Sound(shape) {}
-  torch::Tensor forward(torch::Tensor images) {
+  torch::Tensor forward(const torch::Tensor& images) {
     volatile int depth = 0;
     return Sound::forward(images) * endless(&depth);
   }
