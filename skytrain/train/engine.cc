@@ -31,9 +31,12 @@ Engine::Engine(const recipe::ModelSpec& model, const recipe::OptimizerSpec& opti
   for (int i = 0; i < options_.replicas; ++i) {
     auto replica = std::make_unique<Replica>();
     replica->index = i;
-    replica->model = i == 0 && built ? std::move(built)
-                                     : model::build_model(model, options_.input, at::detail::createCPUGenerator(seed),
-                                                          options_.dtype);
+    // Replicas beyond the first take its parameters: drawing them would be for nothing.
+    replica->model =
+        i == 0 && built
+            ? std::move(built)
+            : model::build_model(model, options_.input, i == 0 ? at::detail::createCPUGenerator(seed) : at::Generator(),
+                                 options_.dtype);
     replica->model->set_activation_checkpointing(options_.activation_checkpointing);
     if (i > 0) model::share_parameters(*replicas_[0]->model, *replica->model);
     for (const tensor::NamedTensor& buffer : replica->model->buffers())
