@@ -9,6 +9,7 @@
 #include "skytrain/base/log.h"
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
+#include "skytrain/cli/absolute_path.h"
 #include "skytrain/cli/ask_worker.h"
 #include "skytrain/cli/model_choice.h"
 #include "skytrain/cli/model_flags.h"
@@ -82,7 +83,7 @@ uint64_t write_state_dict(FileSystem& fs, const std::string& path, const StateDi
 int export_model(const ExportFlags& flags) {
   FileSystem& fs = FileSystem::real();
   set_log_level(flags.quiet ? LogLevel::kWarning : LogLevel::kInfo);
-  const std::string output = std::filesystem::absolute(flags.output).lexically_normal().string();
+  const std::string output = absolute_path(flags.output);
   const std::string format = format_of(flags);
   const std::string folder = std::filesystem::path(output).parent_path().string();
   if (!fs.exists(folder)) throw Error(ErrorKind::kUsage, "--output", "there is no folder " + printable(folder));

@@ -1,5 +1,7 @@
 #include "skytrain/train/data_feed.h"
 
+#include <ATen/ops/empty.h>
+
 #include "skytrain/base/error.h"
 #include "skytrain/data/order.h"
 
@@ -39,6 +41,15 @@ void DataFeed::fill(const data::Slot& slot, const at::Tensor& images, const at::
   filler_.fill(slot.epoch, indices, pixels, {.labels = labels.data()});
   mixing_.apply(slot.epoch, slot.begin, {info.channels, info.height, info.width}, labels, target_values_, pixels,
                 target.mutable_data_ptr<float>(), scratch);
+}
+
+Batch DataFeed::batch(const data::Slot& slot) const {
+  const data::DatasetInfo& info = dataset_.info();
+  const int64_t count = int64_t(slot.count);
+  Batch batch{at::empty({count, info.channels, info.height, info.width}, at::kFloat),
+              target_values_ == 0 ? at::empty({count}, at::kLong) : at::empty({count, target_values_}, at::kFloat)};
+  fill(slot, batch.images, batch.target);
+  return batch;
 }
 
 }  // namespace skytrain::train

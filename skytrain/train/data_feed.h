@@ -15,6 +15,11 @@
 
 namespace skytrain::train {
 
+// images: [n, C, H, W] float32; target: classes [n] int64, or values [n, V] float32.
+struct Batch {
+  at::Tensor images, target;
+};
+
 class DataFeed {
  public:
   // dataset must outlive this. Throws Error(kRecipe) for transforms or mixing that don't fit it.
@@ -22,6 +27,9 @@ class DataFeed {
 
   // As train::FillSlot. Thread-safe.
   void fill(const data::Slot& slot, const at::Tensor& images, const at::Tensor& target) const;
+
+  // The slot in tensors of its own.
+  Batch batch(const data::Slot& slot) const;
 
   // Engine::Options::target_values: 0, the values of a sample, or the shares of its classes when samples are mixed.
   int64_t target_values() const { return target_values_; }

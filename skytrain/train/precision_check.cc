@@ -1,14 +1,12 @@
 #include "skytrain/train/precision_check.h"
 
-#include <ATen/core/grad_mode.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <vector>
 
 #include "skytrain/base/text.h"
+#include "skytrain/train/model_trial.h"
 
 namespace skytrain::train {
 namespace {
@@ -18,11 +16,11 @@ struct Pass {
 };
 
 // The fastest of two, after one that fills caches and lets oneDNN choose its kernels.
-Pass measure(model::Model& model, const Loss& loss, const at::Tensor& images, const at::Tensor& target,
-             Precision precision) {
+Pass measure(ModelTrial& trial, model::Model& model, const Loss& loss, const at::Tensor& images,
+             const at::Tensor& target, Precision precision) {
   Pass pass;
   for (int i = 0; i < 3; ++i) {
-    for (const tensor::NamedTensor& parameter : model.parameters()) parameter.tensor.mutable_grad().reset();
+    trial.drop_gradients();
     const auto begin = std::chrono::steady_clock::now();
     at::Tensor sum;
     {
@@ -57,16 +55,9 @@ bool multiplies_bf16() {
 PrecisionChoice choose_precision(model::Model& model, const Loss& loss, const at::Tensor& images,
                                  const at::Tensor& target) {
   if (!multiplies_bf16()) return {Precision::kFp32, "this processor has no bfloat16 instructions"};
-  std::vector<at::Tensor> buffers;
-  for (const tensor::NamedTensor& buffer : model.buffers()) buffers.push_back(buffer.tensor.clone());
-  model.set_training(true);
-  const Pass fp32 = measure(model, loss, images, target, Precision::kFp32);
-  const Pass bf16 = measure(model, loss, images, target, Precision::kBf16);
-  {
-    const at::NoGradGuard no_grad;
-    for (size_t i = 0; i < buffers.size(); ++i) model.buffers()[i].tensor.copy_(buffers[i]);
-    for (const tensor::NamedTensor& parameter : model.parameters()) parameter.tensor.mutable_grad().reset();
-  }
+  ModelTrial trial(model);
+  const Pass fp32 = measure(trial, model, loss, images, target, Precision::kFp32);
+  const Pass bf16 = measure(trial, model, loss, images, target, Precision::kBf16);
   const double gain = fp32.seconds / bf16.seconds;
   const double off = std::max(difference(fp32.loss, bf16.loss), difference(fp32.gradient_norm, bf16.gradient_norm));
   const std::string figures =

@@ -1,7 +1,6 @@
 #include "skytrain/train/run_setup.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <limits>
@@ -49,15 +48,11 @@ std::pair<std::string, std::string> measure_precision(const recipe::Recipe& reci
                                                       const DataFeed& feed, const data::DatasetInfo& info,
                                                       model::Model& model) {
   const data::Slot slot = RunPlan(recipe, info.samples).slots().slot(0, 0);
-  const int64_t count = int64_t(slot.count);
-  const at::Tensor images = at::empty({count, info.channels, info.height, info.width}, at::kFloat);
-  const at::Tensor target =
-      feed.target_values() == 0 ? at::empty({count}, at::kLong) : at::empty({count, feed.target_values()}, at::kFloat);
-  feed.fill(slot, images, target);
+  const Batch batch = feed.batch(slot);
   const Engine::Options options = engine_options(recipe, machine, {info.channels, info.height, info.width});
   at::set_num_threads(options.threads_per_replica);
   const PrecisionChoice choice =
-      choose_precision(model, options.loss, images.contiguous(options.memory_format), target);
+      choose_precision(model, options.loss, batch.images.contiguous(options.memory_format), batch.target);
   return {to_string(choice.precision), choice.reason};
 }
 
