@@ -24,6 +24,19 @@ TimeSplit& TimeSplit::operator+=(const TimeSplit& more) {
   return *this;
 }
 
+namespace {
+
+// Kernels of convolutions take their weights in the memory format of their images: kept in another one, they would be
+// copied in each forward and backward pass, and their gradients too.
+void store_weights_in(at::MemoryFormat format, model::Model& model) {
+  if (format == at::MemoryFormat::Contiguous) return;
+  for (const tensor::NamedTensor& parameter : model.parameters())
+    if (parameter.tensor.dim() == 4)
+      parameter.tensor.set_data(parameter.tensor.variable_data().contiguous(format));
+}
+
+}  // namespace
+
 Engine::Engine(const recipe::ModelSpec& model, const recipe::OptimizerSpec& optimizer, uint64_t seed,
                const Options& options, std::unique_ptr<model::Model> built)
     : options_(options), scaler_(options.scaler), job_(std::make_unique<Job>(options.replicas)) {
@@ -38,7 +51,10 @@ Engine::Engine(const recipe::ModelSpec& model, const recipe::OptimizerSpec& opti
             : model::build_model(model, options_.input, i == 0 ? at::detail::createCPUGenerator(seed) : at::Generator(),
                                  options_.dtype);
     replica->model->set_activation_checkpointing(options_.activation_checkpointing);
-    if (i > 0) model::share_parameters(*replicas_[0]->model, *replica->model);
+    if (i == 0)
+      store_weights_in(options_.memory_format, *replica->model);
+    else
+      model::share_parameters(*replicas_[0]->model, *replica->model);
     for (const tensor::NamedTensor& buffer : replica->model->buffers())
       replica->buffer_sums.push_back(at::zeros_like(buffer.tensor));
     replicas_.push_back(std::move(replica));

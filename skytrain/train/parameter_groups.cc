@@ -10,7 +10,8 @@
 namespace skytrain::train {
 
 at::Tensor flat_slice(const at::Tensor& tensor, const ParameterSlice& slice) {
-  return tensor.view({-1}).slice(0, slice.begin, slice.end);
+  TORCH_INTERNAL_ASSERT(tensor.is_non_overlapping_and_dense());
+  return tensor.as_strided({slice.end - slice.begin}, {1}, tensor.storage_offset() + slice.begin);
 }
 
 std::vector<std::vector<ParameterSlice>> cut_parameters(const std::vector<tensor::NamedTensor>& parameters, int parts) {

@@ -28,9 +28,12 @@ SavedState::SavedState(FileSystem& fs, Clock& clock, std::string directory, std:
 
 std::string SavedState::save(const Engine& engine, const RunState& state, uint64_t samples, int64_t keep,
                              std::optional<uint64_t> spared, std::vector<std::string>* notes) {
-  const std::vector<tensor::NamedTensor> tensors = engine.state();
+  std::vector<tensor::NamedTensor> tensors = engine.state();
   std::vector<checkpoint::NamedArray> arrays;
-  for (const tensor::NamedTensor& item : tensors) arrays.push_back(tensor::as_array(item.name, item.tensor));
+  for (tensor::NamedTensor& item : tensors) {
+    item.tensor = tensor::in_logical_order(item.tensor);
+    arrays.push_back(tensor::as_array(item.name, item.tensor));
+  }
   checkpoint::Manifest manifest;
   manifest.step = state.step;
   manifest.samples = samples;
