@@ -6,6 +6,7 @@
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
 #include "skytrain/cli/absolute_path.h"
+#include "skytrain/cli/resume.h"
 #include "skytrain/recipe/resolve.h"
 #include "skytrain/record/run_directory.h"
 
@@ -78,10 +79,17 @@ ModelChoice choose_model(FileSystem& fs, const ModelRequest& request) {
                 "name a run directory, or a file of weights with --weights");
   }
   choice.recipe = recipe::resolve_file(fs, recipe_file, request.sets).recipe;
+  if (recipe_file != path) {  // what auto decided for the run; devices are those of this machine
+    const recipe::Recipe trained = stored_recipe(fs, record::RunDirectory(path));
+    recipe::TrainSpec& train = choice.recipe.train;
+    if (train.precision == "auto") train.precision = trained.train.precision;
+    if (train.memory_format == "auto") train.memory_format = trained.train.memory_format;
+  }
   if (!request.weights.empty()) {
     if (is_folder(fs, request.weights) || !fs.exists(request.weights))
       throw Error(ErrorKind::kUsage, "--weights", request.weights + " is no file");
     choice.recipe.model.init = absolute_path(request.weights);
+    choice.recipe.model.init_except.clear();  // of the weights that training began with
     checkpoint.clear();
   }
   choice.checkpoint = checkpoint;

@@ -29,6 +29,7 @@ enum class Stream : uint64_t {
   kSyntheticTrain = 4,
   kSyntheticEval = 5,
   kFlip = 6,
+  kDropout = 7,
   kMixing = 20,
   kMixingKind = 21,
 };

@@ -52,6 +52,12 @@ void check_train(const TrainSpec& train, const Value& value, Reader& reader) {
     reader.problem(value.find("label_smoothing")->place, "is for the loss cross_entropy, not for " + train.loss,
                    "remove it");
   }
+  if (train.schedule.name == "one_cycle" && train.schedule.cycle_momentum && train.optimizer.name == "sgd" &&
+      train.optimizer.momentum == 0) {
+    const Reader::Scope scope(reader, "schedule");
+    reader.problem(value.find("schedule")->place, "one_cycle cycles the momentum, and sgd has none here",
+                   "give train.optimizer.momentum, or set cycle_momentum: false");
+  }
   if (train.schedule.min_lr > train.optimizer.lr) {
     const Reader::Scope schedule(reader, "schedule");
     const Reader::Scope scope(reader, "min_lr");

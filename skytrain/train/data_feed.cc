@@ -16,6 +16,9 @@ DataFeed::DataFeed(const data::Dataset& dataset, const recipe::Recipe& recipe)
   if (mixing_.on() && dataset.info().values > 0)
     throw Error(ErrorKind::kRecipe, recipe.train.mixup ? "train.mixup" : "train.cutmix",
                 "mixes classes, and the targets of data.train are values", "remove it");
+  if (recipe.train.cutmix && dataset.info().height * dataset.info().width == 1)
+    throw Error(ErrorKind::kRecipe, "train.cutmix", "cuts pictures, and data.train holds rows of features",
+                "remove it, or use train.mixup");
 }
 
 void DataFeed::samples_of(const data::Slot& slot, std::vector<uint64_t>& indices) const {

@@ -98,6 +98,7 @@ class Engine {
   model::Model& model(int replica = 0);
   // Copies the committed buffers into every replica: before an evaluation.
   void share_buffers();
+  struct Replica;  // engine_parts.h
   // While alive, every replica's model has the running mean of the weights (Options::ema); nothing without one.
   class AveragedWeights {
    public:
@@ -118,7 +119,6 @@ class Engine {
   void state_restored();
 
  private:
-  struct Replica;
   struct Job;
   void start_threads();
   void replica_main(int index);
@@ -126,6 +126,7 @@ class Engine {
   void run_step(Replica& replica);
   void compute_gradients(Replica& replica);
   bool over_limit() const;
+  void seed_dropout(const data::Slot& slot);
   void compute_slot(Replica& replica, const data::Slot& slot, double step_samples);
   void reduce_part(Replica& replica);
   void step_part(Replica& replica);
@@ -135,6 +136,7 @@ class Engine {
   void exchange_weights();
 
   Options options_;
+  uint64_t seed_;
   std::vector<std::vector<ParameterSlice>> parts_;
   std::vector<std::unique_ptr<Replica>> replicas_;
   std::unique_ptr<Optimizer> optimizer_;

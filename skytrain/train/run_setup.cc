@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "skytrain/tensor/memory_budget.h"
 #include "skytrain/train/precision_check.h"
 #include "skytrain/train/run_plan.h"
 
@@ -47,13 +48,20 @@ Engine::Options engine_options(const recipe::Recipe& recipe, const Machine& mach
 std::pair<std::string, std::string> measure_precision(const recipe::Recipe& recipe, const Machine& machine,
                                                       const DataFeed& feed, const data::DatasetInfo& info,
                                                       model::Model& model) {
-  const data::Slot slot = RunPlan(recipe, info.samples).slots().slot(0, 0);
-  const Batch batch = feed.batch(slot);
+  data::Slot slot = RunPlan(recipe, info.samples).slots().slot(0, 0);
   const Engine::Options options = engine_options(recipe, machine, {info.channels, info.height, info.width});
   at::set_num_threads(options.threads_per_replica);
-  const PrecisionChoice choice =
-      choose_precision(model, options.loss, batch.images.contiguous(options.memory_format), batch.target);
-  return {to_string(choice.precision), choice.reason};
+  model.set_activation_checkpointing(recipe.train.activation_checkpointing);
+  for (;; slot.count = (slot.count + 1) / 2) {
+    try {
+      const Batch batch = feed.batch(slot);
+      const PrecisionChoice choice =
+          choose_precision(model, options.loss, batch.images.contiguous(options.memory_format), batch.target);
+      return {to_string(choice.precision), choice.reason};
+    } catch (const tensor::OutOfMemory&) {
+      if (slot.count == 1) throw;
+    }
+  }
 }
 
 uint64_t memory_limit(const recipe::Recipe& recipe, const Machine& machine) {

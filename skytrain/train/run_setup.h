@@ -25,7 +25,8 @@ at::MemoryFormat memory_format_of(const recipe::Recipe& recipe);
 // Devices, threads, precision (fp32 while it is auto), memory format, loss and input: what any use of the model needs.
 Engine::Options engine_options(const recipe::Recipe& recipe, const Machine& machine, const model::InputShape& input);
 
-// auto's decision: (value of train.precision, reason), measured on the first slot of the run. REQUIRES: recipe.devices
+// auto's decision: (value of train.precision, reason), measured on the first slot of the run, or what of it fits
+// into memory. REQUIRES: recipe.devices
 // and train.slot have values.
 std::pair<std::string, std::string> measure_precision(const recipe::Recipe& recipe, const Machine& machine,
                                                       const DataFeed& feed, const data::DatasetInfo& info,

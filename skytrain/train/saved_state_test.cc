@@ -29,7 +29,9 @@ class SavedStateTest : public testing::Test {
 
   SavedState open(const std::string& data = "data") {
     SavedState saved(fs, clock, kDirectory, "recipe");
-    saved.set_data_fingerprint(data);
+    data::DatasetInfo info;
+    info.fingerprint = data;
+    saved.set_data(info);
     return saved;
   }
 
