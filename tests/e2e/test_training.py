@@ -35,6 +35,23 @@ def test_out_of_memory_halves_the_micro_batches_and_trains_the_same(place):
     assert_same_training(place.run_directory(), reference)
 
 
+def test_resnet50_in_a_quarter_of_the_memory_has_the_same_loss_curve(place):
+    model, data = "{name: resnet50, classes: 10}", "{format: synthetic, samples: 64, channels: 3, height: 96, width: 96}"
+    place.write_recipe(model=model, batch=16, length="steps: 2", devices=1)
+    sets = ["--set", f"data.train={data}", "--set", "data.eval=null", "--set", "train.optimizer={name: sgd, lr: 0.01}",
+            "--set", "checkpoint.every=[]"]
+    told = place.train("--runs", "told", *sets, "--set", "train.slot=4")
+    assert told.code == 0, told
+    # Fits micro-batches of 4 and, as their activations are far more than 8 % of it, none of 8.
+    budget = int(max(told.summary["memory"].values()) * 1.08)
+    result = place.train(*sets, "--set", "train.slot=16", "--set", f"memory_budget={budget} B")
+    assert result.code == 0, result
+    assert result.summary["slot"] == 4 and max(result.summary["memory"].values()) <= budget, result.summary
+    (reference,) = (place.folder / "told/case").iterdir()
+    assert [line["loss"] for line in metrics(place.run_directory())] == [line["loss"] for line in metrics(reference)]
+    assert_same_training(place.run_directory(), reference)
+
+
 def test_a_sample_that_does_not_fit_is_told_in_one_line(trained_place):
     for budget in ("200 KiB", "400 KiB"):  # too small for the model, and for the step of one sample
         result = trained_place.train("--resume", "never", "--set", f"memory_budget={budget}")
