@@ -1,4 +1,4 @@
-// skytrain/data/picture.h
+// skytrain/image/picture.h
 //
 // JPEG and PNG files to RGB, whatever their names say. The result is that of Pillow's Image.open(…).convert("RGB"):
 //   - greyscale and palettes become RGB; transparency is dropped, not blended with anything
@@ -14,9 +14,9 @@
 #include <span>
 #include <string>
 
-#include "skytrain/data/scratch.h"
+#include "skytrain/image/scratch.h"
 
-namespace skytrain::data {
+namespace skytrain::image {
 
 // Against files that unpack to more than a machine holds.
 inline constexpr int64_t kMaxPictureSide = 16384;
@@ -42,4 +42,4 @@ Picture decode_png(std::span<const uint8_t> encoded, const std::string& path, Sc
 // Error(kData) when a picture of this size is not to be unpacked.
 void check_picture_size(int64_t width, int64_t height, const std::string& path);
 
-}  // namespace skytrain::data
+}  // namespace skytrain::image

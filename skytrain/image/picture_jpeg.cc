@@ -9,9 +9,9 @@
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
-#include "skytrain/data/picture.h"
+#include "skytrain/image/picture.h"
 
-namespace skytrain::data {
+namespace skytrain::image {
 namespace {
 
 // Honest encoders write about ten; each costs as much time as the whole picture.
@@ -148,4 +148,4 @@ Picture decode_jpeg(std::span<const uint8_t> encoded, const std::string& path, S
   return {.pixels = scratch.decoded.data(), .width = width, .height = height};
 }
 
-}  // namespace skytrain::data
+}  // namespace skytrain::image

@@ -1,8 +1,8 @@
-#include "skytrain/data/scratch.h"
+#include "skytrain/image/scratch.h"
 
-#include "skytrain/data/memory_dataset.h"
+#include "skytrain/base/allocate.h"
 
-namespace skytrain::data {
+namespace skytrain::image {
 namespace {
 
 constexpr size_t kKeep = size_t{64} << 20;
@@ -28,4 +28,4 @@ void Scratch::give_back_excess() {
   for (ByteBuffer* buffer : {&encoded, &decoded, &line, &narrowed}) buffer->give_back(kKeep);
 }
 
-}  // namespace skytrain::data
+}  // namespace skytrain::image

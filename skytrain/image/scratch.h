@@ -1,4 +1,4 @@
-// skytrain/data/scratch.h
+// skytrain/image/scratch.h
 //
 // Memory that a reader of samples keeps between calls, so that decoding allocates nothing once it has grown to the
 // largest picture. One a thread: not thread-safe.
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace skytrain::data {
+namespace skytrain::image {
 
 // Bytes that are not initialised: what a file's header claims costs address space, and memory only once it is written.
 class ByteBuffer {
@@ -51,4 +51,4 @@ struct Scratch {
   void give_back_excess();
 };
 
-}  // namespace skytrain::data
+}  // namespace skytrain::image

@@ -1,12 +1,12 @@
-#include "skytrain/data/picture.h"
+#include "skytrain/image/picture.h"
 
 #include <algorithm>
 
 #include "skytrain/base/error.h"
+#include "skytrain/base/sniff.h"
 #include "skytrain/base/text.h"
-#include "skytrain/data/sniff.h"
 
-namespace skytrain::data {
+namespace skytrain::image {
 namespace {
 
 constexpr uint8_t kJpegStart[] = {0xff, 0xd8, 0xff};
@@ -42,4 +42,4 @@ Picture decode_picture(std::span<const uint8_t> encoded, const std::string& path
       "convert it to PNG or JPEG, copy it again, or remove it");
 }
 
-}  // namespace skytrain::data
+}  // namespace skytrain::image

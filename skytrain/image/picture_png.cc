@@ -6,11 +6,13 @@
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
-#include "skytrain/data/gzip.h"
-#include "skytrain/data/picture.h"
+#include "skytrain/image/picture.h"
 
-namespace skytrain::data {
+namespace skytrain::image {
 namespace {
+
+// No deflate stream unpacks to more than this many times its size (258 bytes for 2 bits).
+constexpr uint64_t kDeflateMaxRatio = 1032;
 
 // libpng leaves by longjmp, which skips destructors: the functions that call setjmp hold nothing that has one.
 struct Decoder {
@@ -119,4 +121,4 @@ Picture decode_png(std::span<const uint8_t> encoded, const std::string& path, Sc
   return {.pixels = out, .width = width, .height = height};
 }
 
-}  // namespace skytrain::data
+}  // namespace skytrain::image

@@ -1,4 +1,4 @@
-// skytrain/data/picture_test_data.h
+// skytrain/image/picture_test_data.h
 //
 // For tests: makes the bytes of PNG and JPEG files. Mistakes end the program: libpng and libjpeg see to that.
 
@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace skytrain::data {
+namespace skytrain::image {
 
 // Bytes 0, step, 2 step, …
 inline std::string ramp(size_t count, int step = 7) {
@@ -126,4 +126,4 @@ inline std::string encode_jpeg(int64_t width, int64_t height, const std::string&
   return out;
 }
 
-}  // namespace skytrain::data
+}  // namespace skytrain::image
