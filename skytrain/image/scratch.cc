@@ -1,6 +1,7 @@
 #include "skytrain/image/scratch.h"
 
 #include "skytrain/base/allocate.h"
+#include "skytrain/image/decoders.h"
 
 namespace skytrain::image {
 namespace {
@@ -24,8 +25,16 @@ void ByteBuffer::give_back(size_t keep) {
   capacity_ = 0;
 }
 
+Scratch::Scratch() = default;
+Scratch::~Scratch() = default;
+
+Decoders& Scratch::decoders() {
+  if (!decoders_) decoders_ = std::make_unique<Decoders>();
+  return *decoders_;
+}
+
 void Scratch::give_back_excess() {
-  for (ByteBuffer* buffer : {&encoded, &decoded, &line, &narrowed}) buffer->give_back(kKeep);
+  for (ByteBuffer* buffer : {&encoded, &decoded, &line, &lines, &narrowed}) buffer->give_back(kKeep);
 }
 
 }  // namespace skytrain::image

@@ -37,18 +37,30 @@ struct Taps {
   size_t stride = 0;
 };
 
+struct Decoders;
+
 struct Scratch {
   std::string path;
   ByteBuffer encoded;   // a file as it is on the disk
   ByteBuffer decoded;   // its picture
   ByteBuffer line;      // one line of it in the file's own colours
+  ByteBuffer lines;     // a few lines of a region
   ByteBuffer narrowed;  // the picture with its final width
   ByteBuffer sample;    // what Dataset::pixels() points to
   Taps columns, rows;
   std::vector<int32_t> sums;  // of one line of output, before rounding
 
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  Decoders& decoders();  // made when first asked for
   // One picture may be a thousand times the usual one: what it needed is not kept for ever.
   void give_back_excess();
+
+ private:
+  std::unique_ptr<Decoders> decoders_;
 };
 
 }  // namespace skytrain::image
