@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "skytrain/image/filter.h"
+
 namespace skytrain::image {
 
 // Bytes that are not initialised: what a file's header claims costs address space, and memory only once it is written.
@@ -37,6 +39,13 @@ struct Taps {
   size_t stride = 0;
 };
 
+// Of decode_resized().
+struct FusedScratch {
+  Taps16 columns, rows;
+  ByteBuffer ring;  // scaled lines
+  std::vector<const uint8_t*> sources;
+};
+
 struct Decoders;
 
 struct Scratch {
@@ -48,6 +57,7 @@ struct Scratch {
   ByteBuffer narrowed;  // the picture with its final width
   ByteBuffer sample;    // what Dataset::pixels() points to
   Taps columns, rows;
+  FusedScratch fused;
   std::vector<int32_t> sums;  // of one line of output, before rounding
 
   Scratch();

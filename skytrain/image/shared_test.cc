@@ -10,6 +10,8 @@
 #include "skytrain/base/error.h"
 #include "skytrain/base/file_system.h"
 #include "skytrain/image/region_test_data.h"
+#include "skytrain/image/resample.h"
+#include "skytrain/image/resize.h"
 
 namespace skytrain::image {
 namespace {
@@ -64,6 +66,31 @@ TEST(DISABLED_Shared, SizesOfHardPictures) {
     ++known;
   }
   EXPECT_GT(known, 50);
+}
+
+// The fused pass against the whole picture and Pillow's own arithmetic.
+TEST(DISABLED_Shared, ResizedImageNet) {
+  Scratch scratch;
+  constexpr int64_t kSide = 224;
+  std::vector<uint8_t> expected(3 * kSide * kSide), got(expected.size());
+  const OutputSpec output{.layout = Layout::kChw, .type = ElementType::kUint8};
+  for (const std::string& path : files_below("imagenet_sample/images")) {
+    const std::string file = FileSystem::real().read_file(path);
+    const Picture picture = decode_picture(bytes_of(file), path, scratch);
+    const Size size{picture.width, picture.height};
+    resize_and_crop(picture, 256, kSide, scratch, path, expected.data());
+    decode_resized(bytes_of(file), path, {0, 0, size.width, size.height}, resize_and_center_crop(size, 256, kSide),
+                   output, got.data(), scratch);
+    int64_t sum = 0;
+    int largest = 0;
+    for (size_t i = 0; i < got.size(); ++i) {
+      const int difference = std::abs(got[i] - expected[i]);
+      sum += difference;
+      largest = std::max(largest, difference);
+    }
+    EXPECT_LE(largest, 2) << path;
+    EXPECT_LT(static_cast<double>(sum) / static_cast<double>(got.size()), 0.1) << path;
+  }
 }
 
 }  // namespace
