@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "skytrain/base/error.h"
+#include "skytrain/base/sniff.h"
 #include "skytrain/base/text.h"
 #include "skytrain/data/folder_text.h"
 #include "skytrain/data/gzip.h"
-#include "skytrain/data/sniff.h"
 
 namespace skytrain::data {
 namespace {

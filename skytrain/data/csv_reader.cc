@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "skytrain/base/sniff.h"
 #include "skytrain/base/text.h"
-#include "skytrain/data/sniff.h"
 
 namespace skytrain::data {
 namespace {

@@ -11,10 +11,12 @@
 #include <vector>
 
 #include "skytrain/base/file_system.h"
-#include "skytrain/data/scratch.h"
+#include "skytrain/image/scratch.h"
 #include "skytrain/recipe/recipe.h"
 
 namespace skytrain::data {
+
+using image::Scratch;
 
 enum class Elements { kUint8, kFloat32 };
 

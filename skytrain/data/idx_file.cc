@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "skytrain/base/error.h"
+#include "skytrain/base/sniff.h"
 #include "skytrain/base/text.h"
 #include "skytrain/data/gzip.h"
 #include "skytrain/data/memory_dataset.h"
-#include "skytrain/data/sniff.h"
 
 namespace skytrain::data {
 namespace {

@@ -8,8 +8,8 @@
 #include "skytrain/data/class_names.h"
 #include "skytrain/data/fingerprint.h"
 #include "skytrain/data/folder_text.h"
-#include "skytrain/data/picture.h"
-#include "skytrain/data/resample.h"
+#include "skytrain/image/picture.h"
+#include "skytrain/image/resample.h"
 
 namespace skytrain::data {
 namespace {
@@ -90,9 +90,9 @@ const uint8_t* ImageFolder::pixels(uint64_t index, Scratch& scratch) const {
   const size_t bytes = listing_.file_size(index);
   const std::span<uint8_t> encoded(scratch.encoded.room(bytes, scratch.path), bytes);
   fs_.read_range(scratch.path, 0, std::as_writable_bytes(encoded));
-  const Picture picture = decode_picture(encoded, scratch.path, scratch);
+  const image::Picture picture = image::decode_picture(encoded, scratch.path, scratch);
   uint8_t* out = scratch.sample.room(static_cast<size_t>(3 * size_ * size_), scratch.path);
-  resize_and_crop(picture, resize_, size_, scratch, scratch.path, out);
+  image::resize_and_crop(picture, resize_, size_, scratch, scratch.path, out);
   scratch.give_back_excess();
   return out;
 }

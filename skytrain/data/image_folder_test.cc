@@ -10,11 +10,15 @@
 #include "skytrain/base/error.h"
 #include "skytrain/data/batch.h"
 #include "skytrain/data/dataset_test_data.h"
-#include "skytrain/data/picture_test_data.h"
+#include "skytrain/image/picture_test_data.h"
 
 namespace skytrain::data {
 namespace {
 
+using image::blocks;
+using image::encode_jpeg;
+using image::encode_png;
+using image::ramp;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;

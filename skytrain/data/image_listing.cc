@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "skytrain/base/error.h"
+#include "skytrain/base/sniff.h"
 #include "skytrain/base/text.h"
 #include "skytrain/data/folder_text.h"
-#include "skytrain/data/picture.h"
-#include "skytrain/data/sniff.h"
+#include "skytrain/image/picture.h"
 
 namespace skytrain::data {
 namespace {
@@ -152,7 +152,7 @@ class ImageLister {
     std::array<uint8_t, 32> bytes{};
     const std::span<uint8_t> head = std::span(bytes).first(std::min<size_t>(bytes.size(), file.size));
     fs_.read_range(root_ + "/" + path, 0, std::as_writable_bytes(head));
-    if (is_jpeg(head) || is_png(head)) return true;
+    if (image::is_jpeg(head) || image::is_png(head)) return true;
     const std::string description = describe_content(head);
     const bool by_content = description.ends_with(" image");
     if ((by_content || is_one_of(suffix, kOtherSuffixes)) && others_++ == 0) {

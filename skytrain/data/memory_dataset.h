@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "skytrain/base/allocate.h"
 #include "skytrain/data/dataset.h"
 
 namespace skytrain::data {
@@ -22,10 +23,6 @@ struct PixelBlock {
   size_t offset = 0, size = 0;
   std::span<const uint8_t> span() const { return {block.get() + offset, size}; }
 };
-
-// Uninitialised memory, because all of it is about to be written. Throws Error(kEnvironment, where, "needs … of
-// memory").
-std::unique_ptr<uint8_t[]> allocate_bytes(size_t size, const std::string& where);
 
 // Which samples came from one file: name() gives "<name>[<index in it>]".
 struct Source {

@@ -12,7 +12,7 @@
 #include "skytrain/base/text.h"
 #include "skytrain/data/csv_reader.h"
 #include "skytrain/data/dataset_test_data.h"
-#include "skytrain/data/picture.h"
+#include "skytrain/image/picture.h"
 
 namespace skytrain::data {
 namespace {
@@ -110,9 +110,9 @@ TEST(DISABLED_Shared, HardPictures) {
     const bool fuzzed = name.find("crashtest") != std::string::npos;
     const std::string path = shared("data/hard_jpeg/" + name);
     const std::string file = fs().read_file(path);
-    Picture picture;
+    image::Picture picture;
     const std::string message = refusal([&] {
-      picture = decode_picture({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, path, scratch);
+      picture = image::decode_picture({reinterpret_cast<const uint8_t*>(file.data()), file.size()}, path, scratch);
     });
     (message.empty() ? decoded : refused)++;
     const bool pillow_decodes = reader.fields()[8].text == "yes";

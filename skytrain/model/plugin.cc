@@ -10,8 +10,8 @@
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/file_system.h"
+#include "skytrain/base/sniff.h"
 #include "skytrain/base/text.h"
-#include "skytrain/data/sniff.h"
 #include "skytrain/model/foreign_model.h"
 #include "skytrain/model/plugin_crash.h"
 #include "skytrain/model/zoo.h"
@@ -42,8 +42,7 @@ void check_library(const FileSystem& fs, const std::string& path) {
   if (!content.starts_with("\x7f"
                            "ELF")) {
     const auto* bytes = reinterpret_cast<const uint8_t*>(content.data());
-    refuse(path,
-           str("is not a shared library: it ", data::describe_content({bytes, std::min<size_t>(content.size(), 512)})),
+    refuse(path, str("is not a shared library: it ", describe_content({bytes, std::min<size_t>(content.size(), 512)})),
            kBuild);
   }
   constexpr std::string_view kOurs = SKYTRAIN_PLUGIN_TAG;

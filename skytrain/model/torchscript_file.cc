@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "skytrain/base/error.h"
+#include "skytrain/base/sniff.h"
 #include "skytrain/base/text.h"
-#include "skytrain/data/sniff.h"
 
 namespace skytrain::model {
 namespace {
@@ -91,7 +91,7 @@ void require_torchscript(const FileSystem& fs, const std::string& path) {
     refuse(path, "is a safetensors file (weights without a module), not TorchScript",
            str("name their architecture in model.name and this file in model.init, or ", kSaveModule));
   const std::string looks =
-      data::describe_content({reinterpret_cast<const uint8_t*>(head.data()), std::min<size_t>(head.size(), 512)});
+      describe_content({reinterpret_cast<const uint8_t*>(head.data()), std::min<size_t>(head.size(), 512)});
   const bool fetched_wrong = looks.find("HTML") != std::string::npos || looks.find("LFS") != std::string::npos;
   const char* const hint = head.starts_with(
                                "\x7f"

@@ -1,4 +1,4 @@
-// skytrain/data/scratch.h
+// skytrain/image/scratch.h
 //
 // Memory that a reader of samples keeps between calls, so that decoding allocates nothing once it has grown to the
 // largest picture. One a thread: not thread-safe.
@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
-namespace skytrain::data {
+#include "skytrain/image/filter.h"
+
+namespace skytrain::image {
 
 // Bytes that are not initialised: what a file's header claims costs address space, and memory only once it is written.
 class ByteBuffer {
@@ -37,18 +39,38 @@ struct Taps {
   size_t stride = 0;
 };
 
+// Of decode_resized().
+struct FusedScratch {
+  Taps16 columns, rows;
+  ByteBuffer ring;  // scaled lines
+  std::vector<const uint8_t*> sources;
+};
+
+struct Decoders;
+
 struct Scratch {
   std::string path;
   ByteBuffer encoded;   // a file as it is on the disk
   ByteBuffer decoded;   // its picture
   ByteBuffer line;      // one line of it in the file's own colours
+  ByteBuffer lines;     // a few lines of a region
   ByteBuffer narrowed;  // the picture with its final width
   ByteBuffer sample;    // what Dataset::pixels() points to
   Taps columns, rows;
+  FusedScratch fused;
   std::vector<int32_t> sums;  // of one line of output, before rounding
 
+  Scratch();
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  Decoders& decoders();  // made when first asked for
   // One picture may be a thousand times the usual one: what it needed is not kept for ever.
   void give_back_excess();
+
+ private:
+  std::unique_ptr<Decoders> decoders_;
 };
 
-}  // namespace skytrain::data
+}  // namespace skytrain::image

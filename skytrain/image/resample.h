@@ -1,4 +1,4 @@
-// skytrain/data/resample.h
+// skytrain/image/resample.h
 //
 // Resizing with antialiasing, as Pillow's Image.resize(BILINEAR) does it (and torchvision's Resize, which calls it): a
 // triangle filter as wide as the reduction, first along the lines, then down the columns, with 22-bit weights and a
@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <string>
 
-#include "skytrain/data/picture.h"
-#include "skytrain/data/scratch.h"
+#include "skytrain/image/picture.h"
+#include "skytrain/image/scratch.h"
 
-namespace skytrain::data {
+namespace skytrain::image {
 
 // Scales `picture` so that its shorter side is `resize` (the longer one: resize * longer / shorter, rounded down), cuts
 // size x size pixels from the centre (where it can't be in the middle, to the even one of the two places, as Python
@@ -21,4 +21,4 @@ namespace skytrain::data {
 void resize_and_crop(const Picture& picture, int64_t resize, int64_t size, Scratch& scratch, const std::string& where,
                      uint8_t* out);
 
-}  // namespace skytrain::data
+}  // namespace skytrain::image

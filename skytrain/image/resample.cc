@@ -1,9 +1,9 @@
-#include "skytrain/data/resample.h"
+#include "skytrain/image/resample.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace skytrain::data {
+namespace skytrain::image {
 namespace {
 
 constexpr int kWeightBits = 22;  // 8 bits of a pixel and 2 of head room for the sum are left of 32
@@ -104,4 +104,4 @@ void resize_and_crop(const Picture& picture, int64_t resize, int64_t size, Scrat
   }
 }
 
-}  // namespace skytrain::data
+}  // namespace skytrain::image

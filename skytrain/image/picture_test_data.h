@@ -1,4 +1,4 @@
-// skytrain/data/picture_test_data.h
+// skytrain/image/picture_test_data.h
 //
 // For tests: makes the bytes of PNG and JPEG files. Mistakes end the program: libpng and libjpeg see to that.
 
@@ -13,10 +13,11 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <random>
 #include <string>
 #include <vector>
 
-namespace skytrain::data {
+namespace skytrain::image {
 
 // Bytes 0, step, 2 step, …
 inline std::string ramp(size_t count, int step = 7) {
@@ -31,6 +32,21 @@ inline std::string blocks(int64_t width, int64_t height, int channels = 3) {
   for (int64_t y = 0; y < height; ++y) {
     for (int64_t x = 0; x < width; ++x) {
       for (int c = 0; c < channels; ++c) bytes += static_cast<char>(40 + 50 * ((x / 8 + 2 * (y / 8) + c) % 5));
+    }
+  }
+  return bytes;
+}
+
+// Waves with noise upon them, other ones in each channel.
+inline std::string noise(int64_t width, int64_t height, int channels = 3, unsigned seed = 1) {
+  std::minstd_rand random(seed);
+  std::string bytes;
+  for (int64_t y = 0; y < height; ++y) {
+    for (int64_t x = 0; x < width; ++x) {
+      for (int c = 0; c < channels; ++c) {
+        const int64_t wave = (x * (3 + c) + y * (5 - c)) % 160;
+        bytes += static_cast<char>(static_cast<int64_t>(random() % 96) + (wave < 80 ? wave : 160 - wave));
+      }
     }
   }
   return bytes;
@@ -88,8 +104,10 @@ struct JpegOptions {
   J_COLOR_SPACE to = JCS_UNKNOWN;  // of the file; unknown: what is usual
   int quality = 95;
   bool progressive = false;
-  int restart_interval = 0;     // MCUs
-  bool full_resolution = true;  // of the colours (4:4:4)
+  bool arithmetic = false;
+  int restart_interval = 0;  // MCUs
+  int across = 1, down = 1;  // pixels a colour sample: 2 and 2 is 4:2:0
+  bool interleaved = true;   // false: a scan for each component
 };
 
 inline std::string encode_jpeg(int64_t width, int64_t height, const std::string& lines,
@@ -109,9 +127,18 @@ inline std::string encode_jpeg(int64_t width, int64_t height, const std::string&
   if (options.to != JCS_UNKNOWN) jpeg_set_colorspace(&info, options.to);
   jpeg_set_quality(&info, options.quality, TRUE);
   if (options.progressive) jpeg_simple_progression(&info);
+  if (options.arithmetic) info.arith_code = TRUE;
   info.restart_interval = static_cast<unsigned>(options.restart_interval);
-  if (options.full_resolution) {
-    for (int c = 0; c < info.num_components; ++c) info.comp_info[c].h_samp_factor = info.comp_info[c].v_samp_factor = 1;
+  for (int c = 0; c < info.num_components; ++c) {
+    const bool full = c == 0 || c == 3;
+    info.comp_info[c].h_samp_factor = full ? options.across : 1;
+    info.comp_info[c].v_samp_factor = full ? options.down : 1;
+  }
+  jpeg_scan_info scans[4] = {};
+  if (!options.interleaved) {
+    for (int c = 0; c < info.num_components; ++c) scans[c] = {1, {c}, 0, 63, 0, 0};
+    info.scan_info = scans;
+    info.num_scans = info.num_components;
   }
   jpeg_start_compress(&info, TRUE);
   const size_t stride = static_cast<size_t>(width * info.input_components);
@@ -126,4 +153,4 @@ inline std::string encode_jpeg(int64_t width, int64_t height, const std::string&
   return out;
 }
 
-}  // namespace skytrain::data
+}  // namespace skytrain::image

@@ -1,4 +1,4 @@
-#include "skytrain/data/resample.h"
+#include "skytrain/image/resample.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include "skytrain/base/file_system.h"
 #include "skytrain/base/text.h"
 
-namespace skytrain::data {
+namespace skytrain::image {
 namespace {
 
 struct Rgb {
@@ -122,4 +122,4 @@ TEST(Resample, ScratchIsReused) {
 }
 
 }  // namespace
-}  // namespace skytrain::data
+}  // namespace skytrain::image

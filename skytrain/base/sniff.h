@@ -1,4 +1,4 @@
-// skytrain/data/sniff.h
+// skytrain/base/sniff.h
 //
 // Says in words what a file that is not what it should be looks like, from its first bytes. Thread-safe.
 
@@ -7,10 +7,10 @@
 #include <span>
 #include <string>
 
-namespace skytrain::data {
+namespace skytrain {
 
 // "looks like HTML", "is a ZIP archive", "is a Git LFS pointer", …; otherwise "starts with 0x3c 0x21 0x44 0x4f".
 // A few hundred bytes are enough.
 std::string describe_content(std::span<const uint8_t> head);
 
-}  // namespace skytrain::data
+}  // namespace skytrain

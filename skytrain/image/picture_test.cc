@@ -1,4 +1,4 @@
-#include "skytrain/data/picture.h"
+#include "skytrain/image/picture.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 #include "skytrain/base/error.h"
 #include "skytrain/base/file_system.h"
 #include "skytrain/base/text.h"
-#include "skytrain/data/picture_test_data.h"
+#include "skytrain/image/picture_test_data.h"
 
-namespace skytrain::data {
+namespace skytrain::image {
 namespace {
 
 using ::testing::AllOf;
@@ -348,4 +348,4 @@ TEST(Picture, MutatedFilesDecodeOrAreRefused) {
 }
 
 }  // namespace
-}  // namespace skytrain::data
+}  // namespace skytrain::image

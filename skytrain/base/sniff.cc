@@ -1,9 +1,9 @@
-#include "skytrain/data/sniff.h"
+#include "skytrain/base/sniff.h"
 
 #include <algorithm>
 #include <string_view>
 
-namespace skytrain::data {
+namespace skytrain {
 namespace {
 
 struct Signature {
@@ -93,4 +93,4 @@ std::string describe_content(std::span<const uint8_t> head) {
   return words;
 }
 
-}  // namespace skytrain::data
+}  // namespace skytrain
