@@ -53,10 +53,10 @@ struct StepResult {
   TimeSplit time;
 };
 
-// Fills images [n, C, H, W] (contiguous) and target with the slot's n = slot.count samples. target: classes [n]
-// (int64), or values [n, Options::target_values] in Options::dtype. Called by replica threads, at the same time for
-// different slots.
-using FillSlot = std::function<void(const data::Slot& slot, const at::Tensor& images, const at::Tensor& target)>;
+// Fills images [n, C, H, W] and target with the slot's n = slot.count samples, or puts other tensors of the same shapes
+// into their place. target: classes [n] (int64), or values [n, Options::target_values] in Options::dtype. Called by
+// replica threads, at the same time for different slots.
+using FillSlot = std::function<void(const data::Slot& slot, at::Tensor& images, at::Tensor& target)>;
 
 class Engine {
  public:

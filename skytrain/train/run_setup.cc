@@ -64,6 +64,11 @@ std::pair<std::string, std::string> measure_precision(const recipe::Recipe& reci
   }
 }
 
+int64_t workers_of(const recipe::Recipe& recipe, const data::Dataset& dataset) {
+  if (recipe.data.workers) return *recipe.data.workers;
+  return dataset.encoded_pictures() == nullptr ? 0 : this_machine().cores;
+}
+
 uint64_t memory_limit(const recipe::Recipe& recipe, const Machine& machine) {
   if (recipe.memory_budget) return *recipe.memory_budget;
   if (machine.memory_bytes == 0) return std::numeric_limits<uint64_t>::max();

@@ -32,6 +32,10 @@ std::pair<std::string, std::string> measure_precision(const recipe::Recipe& reci
                                                       const DataFeed& feed, const data::DatasetInfo& info,
                                                       model::Model& model);
 
+// The most threads that make batches ahead of the steps: data.workers, or (auto) a core each where samples are decoded,
+// and none where they lie in memory: to copy them costs less than to hand them over.
+int64_t workers_of(const recipe::Recipe& recipe, const data::Dataset& dataset);
+
 // What tensors may take: recipe.memory_budget, or nine tenths of what is free, because the kernel kills a process that
 // takes all of it. The largest number where nobody knows what is free.
 uint64_t memory_limit(const recipe::Recipe& recipe, const Machine& machine);

@@ -24,6 +24,7 @@
 #include "skytrain/train/evaluation_watch.h"
 #include "skytrain/train/evaluator.h"
 #include "skytrain/train/init_weights.h"
+#include "skytrain/train/prefetcher.h"
 #include "skytrain/train/run_log.h"
 #include "skytrain/train/run_plan.h"
 #include "skytrain/train/run_setup.h"
@@ -125,6 +126,7 @@ class Run {
       spikes_.emplace(fs_, clock_, options_.run_directory, *recipe_.train.loss_spike, state_);
     log_every_ = options_.log_every > 0 ? options_.log_every : plan_->default_log_every();
     last_save_ = clock_.monotonic_seconds();
+    start_prefetcher();
 
     started.resume_step = state_.step;
     started.resume_samples = samples();
@@ -204,8 +206,8 @@ class Run {
 
   // A step whose activations do not fit is tried again in smaller slots: nothing of it was applied.
   StepResult step_within_memory(const StepSettings& settings) {
-    const auto fill = [this](const data::Slot& slot, const at::Tensor& images, const at::Tensor& target) {
-      feed_->fill(slot, images, target);
+    const auto fill = [this](const data::Slot& slot, at::Tensor& images, at::Tensor& target) {
+      prefetcher_ ? prefetcher_->take(state_.step, slot, images, target) : feed_->fill(slot, images, target);
     };
     for (;;) {
       try {
@@ -216,11 +218,25 @@ class Run {
           throw Error(ErrorKind::kEnvironment, "memory_budget", str(full.what(), "; a single sample does not fit"),
                       "raise memory_budget, set train.activation_checkpointing: true, or use fewer devices");
         use_slot((slot + 1) / 2);
+        start_prefetcher();
         observer_.note(/*warning=*/true,
                        str(full.what(), ": from step ", state_.step + 1, " on, ", plan_->slots().slots_per_step(),
                            " micro-batches of ", *recipe_.train.slot, " samples in place of ", slot));
       }
     }
+  }
+
+  // Batches are made ahead where making one takes decoding or a disk.
+  void start_prefetcher() {
+    prefetcher_.reset();
+    const int64_t most = workers_of(recipe_, *train_data_);
+    if (most == 0) return;
+    prefetcher_.emplace(*feed_, plan_->slots(),
+                        Prefetcher::Options{.first_step = state_.step,
+                                            .end_step = plan_->total_steps(),
+                                            .replicas = engine_->replicas(),
+                                            .least_threads = int(recipe_.data.workers.value_or(1)),
+                                            .most_threads = int(most)});
   }
 
   void use_slot(int64_t slot) {
@@ -405,6 +421,7 @@ class Run {
     summary["time"] = to_json(state_.time);
     summary["time"]["evaluation_s"] = state_.evaluation_seconds;
     summary["time"]["checkpoint_s"] = state_.checkpoint_seconds;
+    if (prefetcher_) summary["data"] = to_json(prefetcher_->figures());
     summary["data_fingerprint"]["train"] = train_data_->info().fingerprint;
     if (evaluation_data_) summary["data_fingerprint"]["eval"] = evaluation_data_->info().fingerprint;
     summary["torch_version"] = TORCH_VERSION;
@@ -427,6 +444,7 @@ class Run {
   std::optional<EvaluationWatch> watch_;
   std::optional<SpikeWatch> spikes_;
   std::optional<Engine> engine_;
+  std::optional<Prefetcher> prefetcher_;
   std::optional<SavedState> saved_;
   std::optional<RunLog> log_;
 
