@@ -161,11 +161,13 @@ TEST_F(TrainerTest, ADivergenceIsToldThoughTheStateBeforeItCannotBeSaved) {
   EXPECT_THAT(listener.notes, Contains(HasSubstr("No space left")));
 }
 
-// A spike that was skipped, skipped again and so on: the loss had changed for good, and no step was ever made again.
+// The rate was so high that the loss rose for good: each step was a spike then and was skipped, so that no step was
+// made any more.
 TEST_F(TrainerTest, ARunWhoseLossHasANewLevelGoesOn) {
-  const TrainOutcome outcome = run(
-      {"train.loss_spike={threshold: 1e-6, window: 2, action: skip}", "train.epochs=12", "train.optimizer.lr=1e-9"});
-  EXPECT_EQ(outcome.state.step, 60u);
+  const TrainOutcome outcome = run({"train.loss_spike={threshold: 0.1, window: 2, action: skip}", "train.epochs=30",
+                                    "train.batch=40", "train.optimizer.lr=20", "eval.every=30 epochs"});
+  EXPECT_THAT(listener.notes, Contains("10 such steps in a row: what is usual is learned anew from here"));
+  EXPECT_EQ(outcome.state.step, 30u);
   EXPECT_GT(outcome.state.applied_steps, 2u);
 }
 
