@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "skytrain/tensor/memory_budget.h"
 #include "skytrain/train/precision_check.h"
@@ -53,13 +54,17 @@ std::pair<std::string, std::string> measure_precision(const recipe::Recipe& reci
   at::set_num_threads(options.threads_per_replica);
   model.set_activation_checkpointing(recipe.train.activation_checkpointing);
   for (;; slot.count = (slot.count + 1) / 2) {
+    tensor::take_last_out_of_memory();  // what happened before is not of this measurement
     try {
       const Batch batch = feed.batch(slot);
       const PrecisionChoice choice =
           choose_precision(model, options.loss, batch.images.contiguous(options.memory_format), batch.target);
       return {to_string(choice.precision), choice.reason};
-    } catch (const tensor::OutOfMemory&) {
-      if (slot.count == 1) throw;
+    } catch (const std::exception&) {
+      // TorchScript's interpreter turns any exception into one of its own.
+      const std::optional<tensor::OutOfMemory> full = tensor::take_last_out_of_memory();
+      if (!full) throw;
+      if (slot.count == 1) throw tensor::OutOfMemory(*full);
     }
   }
 }

@@ -57,6 +57,7 @@ class Run {
     open();
     if (state_.evaluation_pending) {
       if (!evaluate()) return outcome(/*interrupted=*/true);
+      log_->sync();  // before the checkpoint says that the evaluation is done, as in save()
       saved_->amend(state_);
     }
     while (state_.step < plan_->total_steps() && !state_.stopped_early) {
@@ -310,10 +311,14 @@ class Run {
     write_file_atomically(fs_, options_.run_directory + "/evaluation.json",
                           train::to_json(*details, *evaluation_data_).dump() + "\n");
     observer_.evaluated(state_.evaluation);
-    if (state_.stopped_early)
+    if (state_.stopped_early) {
+      const int64_t count = state_.evaluations_without_better;
+      const double least = recipe_.train.early_stop->min_delta;
       observer_.note(/*warning=*/false,
-                     str("stopped early: ", state_.evaluations_without_better,
-                         " evaluations in a row were not better than that of step ", state_.best->step));
+                     str("stopped early: ", count, count == 1 ? " evaluation" : " evaluations", " in a row ",
+                         count == 1 ? "was" : "were", " not better ",
+                         least > 0 ? "by " + shortest_double(least) : str("than that of step ", state_.best->step)));
+    }
     return true;
   }
 
