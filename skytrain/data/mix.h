@@ -30,6 +30,7 @@ enum class Stream : uint64_t {
   kSyntheticEval = 5,
   kFlip = 6,
   kDropout = 7,
+  kResizedCrop = 8,
   kMixing = 20,
   kMixingKind = 21,
 };

@@ -21,6 +21,11 @@ DataFeed::DataFeed(const data::Dataset& dataset, const recipe::Recipe& recipe)
                 "remove it, or use train.mixup");
 }
 
+void DataFeed::set_memory_format(at::MemoryFormat format) {
+  // Mixing goes through the planes of two samples.
+  if (filler_.fills_hwc() && !mixing_.on()) image_format_ = format;
+}
+
 void DataFeed::samples_of(const data::Slot& slot, std::vector<uint64_t>& indices) const {
   indices.resize(slot.count);
   const data::Order order(dataset_.info().samples, seed_, slot.epoch);
@@ -35,7 +40,8 @@ void DataFeed::fill(const data::Slot& slot, const at::Tensor& images, const at::
   if (!mixing_.on()) {
     filler_.fill(slot.epoch, indices, pixels,
                  info.values > 0 ? data::Targets{.values = target.mutable_data_ptr<float>()}
-                                 : data::Targets{.labels = target.mutable_data_ptr<int64_t>()});
+                                 : data::Targets{.labels = target.mutable_data_ptr<int64_t>()},
+                 images.is_contiguous() ? image::Layout::kChw : image::Layout::kHwc);
     return;
   }
   thread_local std::vector<int64_t> labels;
@@ -49,7 +55,8 @@ void DataFeed::fill(const data::Slot& slot, const at::Tensor& images, const at::
 Batch DataFeed::batch(const data::Slot& slot) const {
   const data::DatasetInfo& info = dataset_.info();
   const int64_t count = int64_t(slot.count);
-  Batch batch{at::empty({count, info.channels, info.height, info.width}, at::kFloat),
+  Batch batch{at::empty({count, info.channels, info.height, info.width}, at::kFloat, std::nullopt, std::nullopt,
+                        std::nullopt, image_format_),
               target_values_ == 0 ? at::empty({count}, at::kLong) : at::empty({count, target_values_}, at::kFloat)};
   fill(slot, batch.images, batch.target);
   return batch;

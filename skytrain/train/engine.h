@@ -71,6 +71,7 @@ class Engine {
     int64_t target_values = 0;          // 0: targets are classes
     at::ScalarType dtype = at::kFloat;  // of parameters and images; float64 for parity checks
     at::MemoryFormat memory_format = at::MemoryFormat::Contiguous;  // of images inside the model
+    at::MemoryFormat image_format = at::MemoryFormat::Contiguous;   // in which FillSlot gets them
     bool activation_checkpointing = false;
     GradScaler::Options scaler;  // fp16
     model::InputShape input;

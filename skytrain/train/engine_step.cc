@@ -92,8 +92,8 @@ void Engine::compute_slot(Replica& replica, const data::Slot& slot, double step_
   if (!replica.images.defined() || replica.images.size(0) != count) {
     replica.images.reset();  // freed before their successors take memory
     replica.target.reset();
-    replica.images =
-        at::empty({count, options_.input.channels, options_.input.height, options_.input.width}, options_.dtype);
+    replica.images = at::empty({count, options_.input.channels, options_.input.height, options_.input.width},
+                               options_.dtype, std::nullopt, std::nullopt, std::nullopt, options_.image_format);
     replica.target = options_.target_values == 0 ? at::empty({count}, at::kLong)
                                                  : at::empty({count, options_.target_values}, options_.dtype);
   }

@@ -107,6 +107,7 @@ class Run {
             [&](const recipe::Recipe& so_far) { return measure_precision(so_far, machine, *feed_, info, *built); }};
     started.decisions = decide(recipe_, started.parameters, machine, measurements);
     started.recipe = recipe_;
+    feed_->set_memory_format(memory_format_of(recipe_));
     if (*recipe_.train.slot == 1 && !built->buffers().empty())
       observer_.note(/*warning=*/true, "train.slot is 1: batch norm, where there is one, sees a sample at a time");
     plan_.emplace(recipe_, info.samples);
@@ -154,6 +155,7 @@ class Run {
     options.clip_value = recipe_.train.clip_value;
     options.ema = recipe_.train.ema;
     options.target_values = feed_->target_values();
+    options.image_format = feed_->image_format();
     options.activation_checkpointing = recipe_.train.activation_checkpointing;
     return options;
   }
