@@ -17,7 +17,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr char kDirectory[] = "/run/checkpoints";
 constexpr char kTensors[] = "rank-0-of-1.safetensors";

@@ -246,7 +246,7 @@ TEST(Engine, AGroupThatMatchesNothingIsRefused) {
                                          {"*", "leaves nothing to train"}}) {
     optimizer.groups = {{.match = "fc1.*", .lr_scale = 0}, {.match = pattern, .lr_scale = 0}};
     try {
-      Engine(model_spec("mlp"), optimizer, 7, options_of(1));
+      const Engine engine(model_spec("mlp"), optimizer, 7, options_of(1));
       ADD_FAILURE() << pattern;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::kRecipe);

@@ -63,6 +63,7 @@ std::vector<ParameterSettings> settings_of(const recipe::OptimizerSpec& spec,
   for (size_t g = 0; g < used.size(); ++g) {
     if (used[g]) continue;
     std::vector<std::string> names;
+    names.reserve(parameters.size());
     for (const tensor::NamedTensor& parameter : parameters) names.push_back(parameter.name);
     const bool shadowed = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
       return fnmatch(spec.groups[g].match.c_str(), name.c_str(), 0) == 0;

@@ -86,13 +86,13 @@ TEST(Schedule, StepsAreStepsThoughTheLastOfAnEpochIsShort) {
   spec.every = {3, Duration::Unit::kSteps};
   spec.gamma = 0.5;
   const Schedule step(spec, 0.1, /*batch=*/8, /*samples_per_epoch=*/20, /*total_samples=*/60);
-  const auto samples_before = [](int steps) { return uint64_t(steps / 3 * 20 + steps % 3 * 8); };
-  for (int i = 0; i < 9; ++i) EXPECT_DOUBLE_EQ(step.rate(samples_before(i)), 0.1 * std::pow(0.5, i / 3)) << i;
+  const auto samples_before = [](uint64_t steps) { return steps / 3 * 20 + steps % 3 * 8; };
+  for (int i = 0; i < 9; ++i) EXPECT_DOUBLE_EQ(step.rate(samples_before(uint64_t(i))), 0.1 * std::pow(0.5, i / 3)) << i;
 
   spec = spec_of("multistep");
   spec.milestones = {{4, Duration::Unit::kSteps}};
   const Schedule multistep(spec, 0.1, 8, 20, 60);
-  for (int i = 0; i < 9; ++i) EXPECT_DOUBLE_EQ(multistep.rate(samples_before(i)), i < 4 ? 0.1 : 0.01) << i;
+  for (int i = 0; i < 9; ++i) EXPECT_DOUBLE_EQ(multistep.rate(samples_before(uint64_t(i))), i < 4 ? 0.1 : 0.01) << i;
 
   spec = spec_of("constant");
   spec.warmup = {4, Duration::Unit::kSteps};
