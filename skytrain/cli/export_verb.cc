@@ -114,6 +114,8 @@ int export_model(const ExportFlags& flags) {
   } else {
     const StateDict dict =
         choice.checkpoint.empty() ? of_weights(fs, *choice.recipe.model.init) : of_checkpoint(fs, choice, flags.raw);
+    if (choice.checkpoint.empty())
+      log_info("a file of weights is converted as it is: the recipe's model is not looked at");
     result["bytes"] = write_state_dict(fs, output, dict, format);
     result["tensors"] = dict.arrays.size();
     result["averaged"] = dict.averaged;

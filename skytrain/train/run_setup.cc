@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
 
+#include "skytrain/base/error.h"
+#include "skytrain/base/text.h"
 #include "skytrain/tensor/memory_budget.h"
 #include "skytrain/train/precision_check.h"
 #include "skytrain/train/run_plan.h"
@@ -29,6 +32,17 @@ data::OpenOptions evaluation_data_options(const recipe::Recipe& recipe, const da
   options.eval = true;
   options.train = &train;
   return options;
+}
+
+void check_target_values(const recipe::Recipe& recipe, const data::Dataset& dataset) {
+  const data::DatasetInfo& info = dataset.info();
+  if (recipe.train.loss != "bce" || info.values == 0) return;
+  for (uint64_t i = 0; i < info.samples; ++i)
+    for (const float value : std::span(dataset.values(i), size_t(info.values)))
+      if (!(value >= 0 && value <= 1))
+        throw Error(ErrorKind::kData, dataset.name(i),
+                    str("has the target ", shortest_double(double(value)), ", and bce takes values from 0 to 1"),
+                    "scale the column, or set train.loss: mse");
 }
 
 at::MemoryFormat memory_format_of(const recipe::Recipe& recipe) {

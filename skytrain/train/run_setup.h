@@ -20,6 +20,9 @@ data::OpenOptions training_data_options(const recipe::Recipe& recipe);
 // Of data.eval, whose classes and features mean what they mean in `train`, which must outlive the data set.
 data::OpenOptions evaluation_data_options(const recipe::Recipe& recipe, const data::DatasetInfo& train);
 
+// Throws Error(kData) for a target value outside [0, 1] where the loss is bce.
+void check_target_values(const recipe::Recipe& recipe, const data::Dataset& dataset);
+
 at::MemoryFormat memory_format_of(const recipe::Recipe& recipe);
 
 // Devices, threads, precision (fp32 while it is auto), memory format, loss and input: what any use of the model needs.

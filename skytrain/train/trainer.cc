@@ -87,6 +87,7 @@ class Run {
         return data::open_dataset(fs_, *recipe_.data.eval, evaluation_data_options(recipe_, info));
       });
     for (const std::string& note : info.notes) observer_.note(/*warning=*/false, note);
+    check_target_values(recipe_, *train_data_);
     input_ = {info.channels, info.height, info.width};
     feed_.emplace(*train_data_, recipe_);
     watch_.emplace(recipe_, /*of_classes=*/info.values == 0);
@@ -219,7 +220,9 @@ class Run {
         const int64_t slot = *recipe_.train.slot;
         if (slot == 1)
           throw Error(ErrorKind::kEnvironment, "memory_budget", str(full.what(), "; a single sample does not fit"),
-                      "raise memory_budget, set train.activation_checkpointing: true, or use fewer devices");
+                      str("raise memory_budget, ",
+                          recipe_.train.activation_checkpointing ? "" : "set train.activation_checkpointing: true, ",
+                          "or use fewer devices"));
         use_slot((slot + 1) / 2);
         start_prefetcher();
         observer_.note(/*warning=*/true,
@@ -339,6 +342,7 @@ class Run {
 
   void open_evaluation(std::unique_ptr<data::Dataset> dataset) {
     evaluation_data_ = std::move(dataset);
+    check_target_values(recipe_, *evaluation_data_);
     const data::DatasetInfo& info = evaluation_data_->info();
     for (const std::string& note : info.notes) observer_.note(/*warning=*/false, note);
     if (info.channels != input_.channels || info.height != input_.height || info.width != input_.width)
