@@ -26,6 +26,11 @@ EncodedFiller::EncodedFiller(const EncodedPictures& pictures, const std::vector<
   }
 }
 
+image::Region EncodedFiller::region(uint64_t epoch, uint64_t sample, const image::Size& size) const {
+  if (!crop_) return {0, 0, size.width, size.height};
+  return crop_->region(size, make_key(Stream::kResizedCrop, seed_, epoch, sample));
+}
+
 void EncodedFiller::fill(uint64_t epoch, uint64_t sample, image::Layout layout, float* out, Scratch& scratch) const {
   const std::span<const uint8_t> file = pictures_.encoded(sample, scratch);
   const image::Size size = image::picture_size(file, scratch.path);
@@ -33,15 +38,9 @@ void EncodedFiller::fill(uint64_t epoch, uint64_t sample, image::Layout layout, 
   output.layout = layout;
   output.flip =
       mirror_probability_ > 0 && unit_interval(make_key(Stream::kFlip, seed_, epoch, sample)) < mirror_probability_;
-  image::Region region{0, 0, size.width, size.height};
-  image::ResizeSpec resize;
-  if (crop_) {
-    region = crop_->region(size, make_key(Stream::kResizedCrop, seed_, epoch, sample));
-    resize.size = {pictures_.size(), pictures_.size()};
-  } else {
-    resize = image::resize_and_center_crop(size, pictures_.resize(), pictures_.size());
-  }
-  image::decode_resized(file, scratch.path, region, resize, output, out, scratch);
+  const image::ResizeSpec resize = crop_ ? image::ResizeSpec{.size = {pictures_.size(), pictures_.size()}}
+                                         : image::resize_and_center_crop(size, pictures_.resize(), pictures_.size());
+  image::decode_resized(file, scratch.path, region(epoch, sample, size), resize, output, out, scratch);
   scratch.give_back_excess();
 }
 

@@ -22,6 +22,9 @@ class EncodedFiller {
   EncodedFiller(const EncodedPictures& pictures, const std::vector<recipe::TransformSpec>& transforms, uint64_t seed,
                 bool training);
 
+  // Which part of a picture of this size is looked at.
+  image::Region region(uint64_t epoch, uint64_t sample, const image::Size& size) const;
+
   // Writes 3*size*size floats. The same (epoch, sample) gives the same pixels on any topology. Thread-safe for
   // different scratches. Throws as EncodedPictures::pixels().
   void fill(uint64_t epoch, uint64_t sample, image::Layout layout, float* out, Scratch& scratch) const;
