@@ -84,8 +84,12 @@ int main(int argc, char** argv) {
     return 2;
   }
   image::Scratch scratch;
-  std::vector<float> batch(kBatch * 3 * kSide * kSide);
+  struct alignas(64) Sample {
+    float elements[3 * kSide * kSide];
+  };
+  std::vector<Sample> batch(kBatch);
   image::OutputSpec output = image::normalized(kMean, kStd);
+  output.past_cache = true;
   const image::ResizeSpec resize{.size = {kSide, kSide}};
   double regions_s = 0, fused_s = 0;
   int64_t regions = 0, fused = 0, pixels = 0;
@@ -99,8 +103,7 @@ int main(int argc, char** argv) {
         const image::Region region = draw_region(image::picture_size(bytes, path), random);
         output.flip = (random() & 1) != 0;
         if (whole_pass) {
-          float* const out = batch.data() + i % kBatch * 3 * kSide * kSide;
-          image::decode_resized(bytes, path, region, resize, output, out, scratch);
+          image::decode_resized(bytes, path, region, resize, output, batch[i % kBatch].elements, scratch);
         } else {
           image::Lines& lines = image::open_lines(bytes, path, region, scratch);
           for (int64_t y = 0; y < region.height; ++y) lines.next();

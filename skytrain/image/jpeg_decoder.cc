@@ -29,6 +29,8 @@ bool is_damage(int code) {
 
 Arena& find_arena(j_common_ptr info) { return static_cast<JpegDecoder*>(info->client_data)->arena_; }
 
+JpegEntropy& find_entropy(j_decompress_ptr info) { return static_cast<JpegDecoder*>(info->client_data)->entropy_; }
+
 // libjpeg leaves by longjmp, which skips destructors: the functions that call setjmp hold nothing that has one.
 void JpegDecoder::fail(j_common_ptr info) {
   auto* decoder = static_cast<JpegDecoder*>(info->client_data);
@@ -113,6 +115,7 @@ bool JpegDecoder::has_end() const {
 bool JpegDecoder::start_decoding() {
   if (setjmp(failed_) != 0) return false;
   jpeg_start_decompress(&info_);
+  if (JpegEntropy::can_decode(&info_)) entropy_.install(&info_, encoded_.data() + encoded_.size());
   return true;
 }
 

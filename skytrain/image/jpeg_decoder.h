@@ -10,6 +10,7 @@
 #include <string>
 
 #include "skytrain/image/arena.h"
+#include "skytrain/image/jpeg_entropy.h"
 #include "skytrain/image/jpeg_library.h"
 #include "skytrain/image/region.h"
 
@@ -51,6 +52,7 @@ class JpegDecoder {
 
  private:
   friend Arena& find_arena(j_common_ptr info);
+  friend JpegEntropy& find_entropy(j_decompress_ptr info);
   [[noreturn]] static void fail(j_common_ptr info);
   static void take_message(j_common_ptr info, int level);
   static void watch_scans(j_common_ptr info);
@@ -70,6 +72,7 @@ class JpegDecoder {
   int code_ = 0;  // of the message that ended it
   char message_[JMSG_LENGTH_MAX] = {};
   Arena arena_;
+  JpegEntropy entropy_;
   bool created_ = false;
   std::span<const uint8_t> encoded_;
   const std::string* path_ = nullptr;

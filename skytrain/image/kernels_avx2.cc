@@ -97,9 +97,19 @@ TARGET void write_planes(const uint8_t* rgbx, int64_t pixels, const OutputSpec& 
       const __m256 scaled = _mm256_mul_ps(_mm256_set1_ps(spec.scale[c]), _mm256_cvtepi32_ps(channel));
       const __m256 value = _mm256_add_ps(scaled, _mm256_set1_ps(spec.offset[c]));
       if (spec.type == ElementType::kFloat32) {
-        _mm256_storeu_ps(static_cast<float*>(out) + at, value);
+        float* const to = static_cast<float*>(out) + at;
+        if (spec.past_cache && scalar::is_aligned(to, 32)) {
+          _mm256_stream_ps(to, value);
+        } else {
+          _mm256_storeu_ps(to, value);
+        }
       } else {
-        store_half(static_cast<uint16_t*>(out) + at, narrow(to_bfloat16(value)));
+        uint16_t* const to = static_cast<uint16_t*>(out) + at;
+        if (spec.past_cache && scalar::is_aligned(to, 16)) {
+          _mm_stream_si128(reinterpret_cast<__m128i*>(to), narrow(to_bfloat16(value)));
+        } else {
+          store_half(to, narrow(to_bfloat16(value)));
+        }
       }
     }
   }

@@ -85,19 +85,31 @@ TARGET inline __m512i to_bfloat16(__m512 value) {  // in the low halves of 32 bi
 // The first `left` of 16 elements.
 TARGET inline __mmask16 first(int64_t left) { return static_cast<__mmask16>(left >= 16 ? 0xffff : (1u << left) - 1); }
 
-// 16 pixels (or what is left of a line) of a channel.
-TARGET inline void write(__m512i channel, ElementType type, __m512 scale, __m512 offset, __mmask16 mask, void* out,
+// 16 elements (or what is left of a line), the first of which is element `at`. kUint8 ignores all but the pixels.
+TARGET inline void write(__m512i pixels, const OutputSpec& spec, __m512 scale, __m512 offset, __mmask16 mask, void* out,
                          int64_t at) {
-  if (type == ElementType::kUint8) {
-    _mm_mask_storeu_epi8(static_cast<uint8_t*>(out) + at, mask, _mm512_cvtepi32_epi8(channel));
+  if (spec.type == ElementType::kUint8) {
+    _mm_mask_storeu_epi8(static_cast<uint8_t*>(out) + at, mask, _mm512_cvtepi32_epi8(pixels));
     return;
   }
   // Fused, the two would be rounded once.
-  const __m512 value = _mm512_add_ps(_mm512_mul_ps(scale, _mm512_cvtepi32_ps(channel)), offset);
-  if (type == ElementType::kFloat32) {
-    _mm512_mask_storeu_ps(static_cast<float*>(out) + at, mask, value);
+  const __m512 value = _mm512_add_ps(_mm512_mul_ps(scale, _mm512_cvtepi32_ps(pixels)), offset);
+  const bool stream = spec.past_cache && mask == 0xffff;
+  if (spec.type == ElementType::kFloat32) {
+    float* const to = static_cast<float*>(out) + at;
+    if (stream && scalar::is_aligned(to, 64)) {
+      _mm512_stream_ps(to, value);
+    } else {
+      _mm512_mask_storeu_ps(to, mask, value);
+    }
   } else {
-    _mm256_mask_storeu_epi16(static_cast<uint16_t*>(out) + at, mask, _mm512_cvtepi32_epi16(to_bfloat16(value)));
+    uint16_t* const to = static_cast<uint16_t*>(out) + at;
+    const __m256i halves = _mm512_cvtepi32_epi16(to_bfloat16(value));
+    if (stream && scalar::is_aligned(to, 32)) {
+      _mm256_stream_si256(reinterpret_cast<__m256i*>(to), halves);
+    } else {
+      _mm256_mask_storeu_epi16(to, mask, halves);
+    }
   }
 }
 
@@ -111,9 +123,9 @@ TARGET void write_planes(const uint8_t* rgbx, int64_t pixels, const OutputSpec& 
   for (int64_t x = 0; x < pixels; x += 16) {
     const __mmask16 mask = first(pixels - x);
     const __m512i all = _mm512_maskz_loadu_epi32(mask, rgbx + 4 * x);
-    write(_mm512_and_si512(all, byte), spec.type, scale[0], offset[0], mask, out, x);
-    write(_mm512_and_si512(_mm512_srli_epi32(all, 8), byte), spec.type, scale[1], offset[1], mask, out, plane + x);
-    write(_mm512_and_si512(_mm512_srli_epi32(all, 16), byte), spec.type, scale[2], offset[2], mask, out, 2 * plane + x);
+    write(_mm512_and_si512(all, byte), spec, scale[0], offset[0], mask, out, x);
+    write(_mm512_and_si512(_mm512_srli_epi32(all, 8), byte), spec, scale[1], offset[1], mask, out, plane + x);
+    write(_mm512_and_si512(_mm512_srli_epi32(all, 16), byte), spec, scale[2], offset[2], mask, out, 2 * plane + x);
   }
 }
 
@@ -133,7 +145,7 @@ TARGET void write_pixels(const uint8_t* rgbx, int64_t pixels, const OutputSpec& 
     for (int part = 0; part < 3; ++part) {
       const int64_t left = 3 * (pixels - x) - 16 * part;
       if (left <= 0) break;
-      write(_mm512_cvtepu8_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(bytes + 16 * part))), spec.type,
+      write(_mm512_cvtepu8_epi32(_mm_load_si128(reinterpret_cast<const __m128i*>(bytes + 16 * part))), spec,
             _mm512_load_ps(scales + 16 * part), _mm512_load_ps(offsets + 16 * part), first(left), out,
             3 * x + 16 * part);
     }

@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 
 #include "skytrain/image/kernels.h"
@@ -23,6 +24,8 @@ inline uint16_t to_bfloat16(float value) {
   const auto bits = std::bit_cast<uint32_t>(value);
   return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
+
+inline bool is_aligned(const void* at, size_t bytes) { return reinterpret_cast<uintptr_t>(at) % bytes == 0; }
 
 // Pixels begin..end-1 of a line: see Kernels::write_line.
 inline void write_pixels(const uint8_t* rgbx, int64_t begin, int64_t end, const OutputSpec& spec, int64_t plane,

@@ -26,6 +26,9 @@ struct OutputSpec {
   float scale[3] = {1.0f / 255, 1.0f / 255, 1.0f / 255};
   float offset[3] = {};
   bool flip = false;  // left and right
+  // Write past the caches, where lines are aligned to 64 bytes: for batches that no cache would hold until they are
+  // used. There it is faster, and leaves the caches to the decoding; elsewhere it is slower.
+  bool past_cache = false;
 };
 
 // torchvision's ToTensor (pixel / 255) and Normalize(mean, std), in one: differs from them by rounding only.

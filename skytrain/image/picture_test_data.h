@@ -106,6 +106,7 @@ struct JpegOptions {
   bool progressive = false;
   bool arithmetic = false;
   int restart_interval = 0;  // MCUs
+  bool optimized = false;    // Huffman tables of its own
   int across = 1, down = 1;  // pixels a colour sample: 2 and 2 is 4:2:0
   bool interleaved = true;   // false: a scan for each component
 };
@@ -128,6 +129,7 @@ inline std::string encode_jpeg(int64_t width, int64_t height, const std::string&
   jpeg_set_quality(&info, options.quality, TRUE);
   if (options.progressive) jpeg_simple_progression(&info);
   if (options.arithmetic) info.arith_code = TRUE;
+  info.optimize_coding = options.optimized ? TRUE : FALSE;
   info.restart_interval = static_cast<unsigned>(options.restart_interval);
   for (int c = 0; c < info.num_components; ++c) {
     const bool full = c == 0 || c == 3;
@@ -151,6 +153,26 @@ inline std::string encode_jpeg(int64_t width, int64_t height, const std::string&
   jpeg_destroy_compress(&info);
   std::free(bytes);
   return out;
+}
+
+// RGB by libjpeg alone.
+inline std::string libjpeg_pixels(const std::string& file) {
+  jpeg_decompress_struct info{};
+  jpeg_error_mgr errors{};
+  info.err = jpeg_std_error(&errors);
+  jpeg_create_decompress(&info);
+  jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(file.data()), file.size());
+  jpeg_read_header(&info, TRUE);
+  info.out_color_space = JCS_RGB;
+  jpeg_start_decompress(&info);
+  const size_t stride = size_t{3} * info.output_width;
+  std::string pixels(stride * info.output_height, '\0');
+  while (info.output_scanline < info.output_height) {
+    auto* line = reinterpret_cast<JSAMPROW>(pixels.data() + info.output_scanline * stride);
+    jpeg_read_scanlines(&info, &line, 1);
+  }
+  jpeg_destroy_decompress(&info);
+  return pixels;
 }
 
 }  // namespace skytrain::image

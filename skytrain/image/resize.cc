@@ -1,5 +1,7 @@
 #include "skytrain/image/resize.h"
 
+#include <xmmintrin.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -66,6 +68,9 @@ void write_line(const Kernels& kernels, const uint8_t* rgbx, int64_t y, const Si
                      static_cast<uint8_t*>(out) + y * step * element_size(output.type));
 }
 
+// Stores past the caches are not ordered with those that tell another thread of them.
+void publish() { _mm_sfence(); }
+
 }  // namespace
 
 Size output_size(const ResizeSpec& resize) {
@@ -103,6 +108,7 @@ void write_pixels(const uint8_t* rgbx, const Size& size, const OutputSpec& outpu
     }
     write_line(kernels, line, y, size, output, out);
   }
+  if (output.past_cache) publish();
 }
 
 ResizeSpec resize_and_center_crop(const Size& picture, int64_t resize, int64_t size) {
