@@ -59,6 +59,7 @@ def subset(source, folder, train, test):
 
 def ours(args, folder, seed):
     settings = {"seed": seed, "train.epochs": args.epochs, "train.batch": args.batch, "train.optimizer.lr": args.lr,
+                "train.slot": args.batch, "devices": 1,  # batch norm sees what Python's does
                 "train.precision": args.precision, "eval.every": f"{args.epochs} epochs",
                 "data.train.path": folder, "data.eval.path": folder}
     sets = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]

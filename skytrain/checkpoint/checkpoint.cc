@@ -137,6 +137,12 @@ Manifest read_manifest(const FileSystem& fs, const std::string& checkpoint_path)
   return parse_manifest(fs.read_file(path), path);
 }
 
+void amend_state(FileSystem& fs, const std::string& checkpoint_path, Json state) {
+  Manifest manifest = read_manifest(fs, checkpoint_path);
+  manifest.state = std::move(state);
+  write_file_atomically(fs, checkpoint_path + "/" + kManifestName, format_manifest(manifest));
+}
+
 std::span<const std::byte> LoadedFile::bytes(const std::string& name) const {
   const auto it = header_.arrays.find(name);
   if (it == header_.arrays.end()) {

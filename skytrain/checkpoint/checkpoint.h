@@ -71,6 +71,9 @@ std::optional<Candidate> find_newest_valid(const FileSystem& fs, const std::stri
 // files other than rank-<r>-of-<w>.safetensors. Does not look at the checkpoint's name.
 Manifest read_manifest(const FileSystem& fs, const std::string& checkpoint_path);
 
+// Replaces the state in a committed checkpoint's manifest, at once or not at all; the arrays stay as they are.
+void amend_state(FileSystem& fs, const std::string& checkpoint_path, Json state);
+
 // One tensor file read into memory and checked against the manifest (size, hash, header).
 class LoadedFile {
  public:

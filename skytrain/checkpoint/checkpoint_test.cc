@@ -17,7 +17,6 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 constexpr char kDirectory[] = "/run/checkpoints";
 constexpr char kTensors[] = "rank-0-of-1.safetensors";
@@ -90,6 +89,50 @@ TEST(Checkpoint, MissingTensorIsNamed) {
   const LoadedFile file = load_file(fs, path, read_manifest(fs, path).files[0]);
   EXPECT_THAT(refusal([&] { file.bytes("fc.weigth"); }),
               AllOf(HasSubstr(kTensors), HasSubstr("has no tensor \"fc.weigth\" (did you mean \"fc.weight\"?)")));
+}
+
+// An evaluation that was made after its checkpoint belongs to the checkpoint.
+TEST(AmendState, ReplacesTheStateAndNothingElse) {
+  MemoryFileSystem fs;
+  const std::string path = save(fs, kDirectory, 12);
+  amend_state(fs, path, {{"best", 12}});
+  EXPECT_TRUE(holds(fs, path, 12));
+  const Manifest manifest = read_manifest(fs, path);
+  EXPECT_EQ(manifest.state, (Json{{"best", 12}}));
+  EXPECT_EQ(manifest.created_unix_seconds, 1.7e9);
+  const auto found = find_newest_valid(fs, kDirectory, nullptr);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->path, path);
+  fs.crash();
+  EXPECT_EQ(read_manifest(fs, path).state, (Json{{"best", 12}})) << "a power cut does not take it back";
+}
+
+TEST(AmendState, LeavesTheOldStateOrTheNewOne) {
+  bool failed = true;
+  int fail_at = 0;
+  for (; failed; ++fail_at) {
+    MemoryFileSystem fs;
+    const std::string path = save(fs, kDirectory, 12);
+    const Json before = read_manifest(fs, path).state, after = {{"best", 12}};
+    int calls = 0;
+    failed = false;
+    fs.set_fault([&](std::string_view, const std::string&) {
+      if (calls++ != fail_at) return 0;
+      failed = true;
+      return ENOSPC;
+    });
+    try {
+      amend_state(fs, path, after);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
+    }
+    fs.set_fault(nullptr);
+    fs.crash();
+    EXPECT_TRUE(holds(fs, path, 12)) << fail_at;
+    const Json found = read_manifest(fs, path).state;
+    EXPECT_TRUE(found == after || (failed && found == before)) << fail_at << ": " << found;
+  }
+  EXPECT_GE(fail_at, 4) << "the loop went through all calls";
 }
 
 TEST(Commit, OfAStepThatIsThereChangesNothing) {

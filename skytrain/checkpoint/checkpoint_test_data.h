@@ -39,6 +39,7 @@ class TestState {
  private:
   void add(const std::string& name, Dtype dtype, std::vector<int64_t> shape, const void* bytes, size_t size) {
     auto& copy = storage_.emplace_back(size);
+    // NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): without bytes there is no size
     if (size > 0) std::memcpy(copy.data(), bytes, size);
     arrays_.push_back({name, dtype, std::move(shape), copy});
   }

@@ -4,6 +4,7 @@
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
+#include "skytrain/cli/data_verbs.h"
 #include "skytrain/cli/output.h"
 #include "skytrain/cli/verb.h"
 #include "skytrain/data/csv_reader.h"
@@ -207,6 +208,7 @@ void add_data(CLI::App& app, Actions& actions) {
       ->type_name("COLUMN");
   sub->add_flag("--json", flags->json, "Print the result as JSON");
   actions[sub] = [flags] { return verify(*flags); };
+  add_data_bench(app, actions);
 }
 
 }  // namespace skytrain::cli

@@ -5,17 +5,13 @@
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
+#include "skytrain/cli/absolute_path.h"
+#include "skytrain/cli/resume.h"
 #include "skytrain/recipe/resolve.h"
 #include "skytrain/record/run_directory.h"
 
 namespace skytrain::cli {
 namespace {
-
-std::string absolute(const std::string& path) {
-  std::string full = std::filesystem::absolute(path).lexically_normal().string();
-  while (full.size() > 1 && full.back() == '/') full.pop_back();
-  return full;
-}
 
 bool is_folder(const FileSystem& fs, const std::string& path) {
   const auto info = fs.stat(path);
@@ -60,7 +56,7 @@ ModelChoice choose_model(FileSystem& fs, const ModelRequest& request) {
   if ((request.step ? 1 : 0) + (request.best ? 1 : 0) + (request.weights.empty() ? 0 : 1) > 1)
     throw Error(ErrorKind::kUsage, "--step, --best, --weights", "say different things: give one of them");
   ModelChoice choice;
-  std::string path = absolute(request.model);
+  std::string path = absolute_path(request.model);
   const auto info = fs.stat(path);
   if (!info) throw Error(ErrorKind::kUsage, request.model, "there is no such file or folder");
 
@@ -83,10 +79,17 @@ ModelChoice choose_model(FileSystem& fs, const ModelRequest& request) {
                 "name a run directory, or a file of weights with --weights");
   }
   choice.recipe = recipe::resolve_file(fs, recipe_file, request.sets).recipe;
+  if (recipe_file != path) {  // what auto decided for the run; devices are those of this machine
+    const recipe::Recipe trained = stored_recipe(fs, record::RunDirectory(path));
+    recipe::TrainSpec& train = choice.recipe.train;
+    if (train.precision == "auto") train.precision = trained.train.precision;
+    if (train.memory_format == "auto") train.memory_format = trained.train.memory_format;
+  }
   if (!request.weights.empty()) {
     if (is_folder(fs, request.weights) || !fs.exists(request.weights))
       throw Error(ErrorKind::kUsage, "--weights", request.weights + " is no file");
-    choice.recipe.model.init = absolute(request.weights);
+    choice.recipe.model.init = absolute_path(request.weights);
+    choice.recipe.model.init_except.clear();  // of the weights that training began with
     checkpoint.clear();
   }
   choice.checkpoint = checkpoint;

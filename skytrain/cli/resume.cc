@@ -11,17 +11,6 @@ using recipe::Recipe;
 
 constexpr const char* kDecidedBefore = "decided when the run began";
 
-Recipe stored_recipe(const FileSystem& fs, const record::RunDirectory& run) {
-  const std::string path = run.recipe_json();
-  try {
-    return recipe::from_json(parse_json(fs.read_file(path), path));
-  } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kRecipe) throw;
-    throw Error(ErrorKind::kData, path, error.message(),
-                "it is not as skytrain wrote it: start a new run, --resume never");
-  }
-}
-
 bool says_complete(const FileSystem& fs, const record::RunDirectory& run) {
   if (!fs.exists(run.summary())) return false;
   try {
@@ -38,6 +27,12 @@ bool only_the_length_differs(const Recipe& stored, const Recipe& wanted) {
   Recipe as_long = wanted;
   as_long.train.length = stored.train.length;
   return !(stored.train.length == wanted.train.length) && recipe::differences(stored, as_long).empty();
+}
+
+// Whether data elsewhere are the same only a worker can tell, by their fingerprint.
+bool same_data_paths(const Recipe& a, const Recipe& b) {
+  const auto evaluation = [](const Recipe& r) { return r.data.eval ? r.data.eval->path : std::string(); };
+  return a.data.train.path == b.data.train.path && evaluation(a) == evaluation(b);
 }
 
 bool is_longer(const Duration& a, const Duration& b) { return a.unit == b.unit && a.value > b.value; }
@@ -72,7 +67,7 @@ RunChoice continuation(const FileSystem& fs, const record::RunDirectory& run, co
   RunChoice choice;
   choice.run = run;
   choice.extended = extended;
-  choice.complete = !extended && says_complete(fs, run);
+  choice.complete = !extended && same_data_paths(stored, wanted.recipe) && says_complete(fs, run);
   choice.resolved = wanted;
   replay_decisions(stored, choice.resolved);
   choice.recipe_changed = recipe::to_json(stored) != recipe::to_json(choice.resolved.recipe);
@@ -99,6 +94,17 @@ std::string without_trailing_slashes(std::string path) {
 }
 
 }  // namespace
+
+Recipe stored_recipe(const FileSystem& fs, const record::RunDirectory& run) {
+  const std::string path = run.recipe_json();
+  try {
+    return recipe::from_json(parse_json(fs.read_file(path), path));
+  } catch (const Error& error) {
+    if (error.kind() != ErrorKind::kRecipe) throw;
+    throw Error(ErrorKind::kData, path, error.message(),
+                "it is not as skytrain wrote it: start a new run, --resume never");
+  }
+}
 
 Resume parse_resume(const std::string& text) {
   if (text == "auto") return {Resume::Mode::kAuto, ""};

@@ -29,6 +29,9 @@ struct RunChoice {
   std::vector<std::string> notes;           // for people, one line each
 };
 
+// What the run is made of, with every auto decided. Throws Error(kData) when recipe.json is not as skytrain wrote it.
+recipe::Recipe stored_recipe(const FileSystem& fs, const record::RunDirectory& run);
+
 // kAuto: the newest run below <runs>/<name> that this recipe continues, else a new one.
 RunChoice choose_run(const FileSystem& fs, const std::string& runs, const Resume& resume,
                      const recipe::Resolved& wanted);

@@ -129,6 +129,43 @@ TEST_F(ResumeTest, WhatMayChangeBetweenAttemptsTakesTheNewValue) {
   EXPECT_EQ(choice.resolved.recipe.checkpoint.keep, 9);
 }
 
+// A run of other initial weights, or of another module, was taken for a continuation and went on from the old ones.
+TEST_F(ResumeTest, OtherInitialWeightsAreAnotherRun) {
+  const std::vector<std::string> stored = {"model.init=/weights/a.pt", "model.init_except=[fc2.*]"};
+  add_run(resolve(stored));
+  EXPECT_TRUE(choose("auto", resolve(stored)).run);
+  EXPECT_FALSE(choose("auto", resolve({"model.init=/weights/b.pt", stored[1]})).run);
+  EXPECT_FALSE(choose("auto", resolve({stored[0], "model.init_except=[fc1.*]"})).run);
+  EXPECT_FALSE(choose("auto", resolve({stored[0]})).run);
+  EXPECT_FALSE(choose("auto", resolve()).run);
+}
+
+TEST_F(ResumeTest, AnotherModuleIsAnotherRun) {
+  const auto module = [](const std::string& path) {
+    return resolve({"model={name: torchscript, classes: 10, path: " + path + "}"});
+  };
+  const auto run = add_run(module("/models/a.pt"));
+  EXPECT_TRUE(choose("auto", module("/models/a.pt")).run);
+  EXPECT_FALSE(choose("auto", module("/models/b.pt")).run);
+  EXPECT_THROW(choose(run.path(), module("/models/b.pt")), Error);
+}
+
+// Whether data in another place are the same only their fingerprint tells: a finished run was reported as that of the
+// new data, which nobody had read.
+TEST_F(ResumeTest, AFinishedRunOfDataElsewhereIsNotCompleteUnseen) {
+  const auto on = [](const std::string& train, const std::string& eval) {
+    return resolve({"data.train={format: idx, split: train, path: " + train + "}",
+                    "data.eval={format: idx, split: test, path: " + eval + "}"});
+  };
+  set_summary(add_run(on("/data/a", "/data/a")), "complete");
+  EXPECT_TRUE(choose("auto", on("/data/a", "/data/a")).complete);
+  for (const auto& elsewhere : {on("/data/b", "/data/a"), on("/data/a", "/data/b")}) {
+    const RunChoice choice = choose("auto", elsewhere);
+    EXPECT_TRUE(choice.run);
+    EXPECT_FALSE(choice.complete);
+  }
+}
+
 TEST_F(ResumeTest, ADirectoryIsTakenAsItIs) {
   const auto run = add_run(resolve());
   add_run(resolve());

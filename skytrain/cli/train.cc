@@ -14,6 +14,7 @@
 #include "skytrain/base/stop_signal.h"
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
+#include "skytrain/cli/absolute_path.h"
 #include "skytrain/cli/output.h"
 #include "skytrain/cli/run_record.h"
 #include "skytrain/cli/train_view.h"
@@ -25,8 +26,6 @@ namespace {
 
 // A previous attempt that is just ending holds the lock until its worker has saved.
 constexpr double kLockWaitSeconds = 10;
-
-std::string absolute(const std::string& path) { return std::filesystem::absolute(path).lexically_normal().string(); }
 
 // The command line of this process.
 std::vector<std::string> own_command() {
@@ -111,13 +110,13 @@ class TrainCommand {
     if (choice_.run) {
       const auto newest = checkpoint::find_newest_valid(fs_, run_dir().checkpoints(), nullptr);
       plan["action"] = choice_.extended ? "extend" : "resume";
-      plan["run_dir"] = absolute(run_dir().path());
+      plan["run_dir"] = absolute_path(run_dir().path());
       plan["from_step"] = newest ? newest->step : 0;
       log_info(str("would ", plan["action"].get<std::string>(), " ", run_dir().path(), " after step ",
                    plan["from_step"].get<uint64_t>()));
     } else {
       plan["action"] = "new";
-      plan["runs"] = absolute(flags_.runs + "/" + choice_.resolved.recipe.name);
+      plan["runs"] = absolute_path(flags_.runs + "/" + choice_.resolved.recipe.name);
       log_info("would start a new run below " + flags_.runs + "/" + choice_.resolved.recipe.name);
     }
     if (flags_.json) print_json(plan);
@@ -166,7 +165,7 @@ class TrainCommand {
     options.log_file = run_dir().log();
     options.lock_fd = lock.get();
     options.order = proto::Start{.recipe = recipe::to_json(choice_.resolved.recipe),
-                                 .run_directory = absolute(run_dir().path()),
+                                 .run_directory = absolute_path(run_dir().path()),
                                  .resume = resuming_,
                                  .log_every = flags_.log_every};
     AttemptResult result;
@@ -213,8 +212,8 @@ class TrainCommand {
       worker_peak = std::max(worker_peak, result.worker_summary.value("peak_rss_bytes", uint64_t{0}));
     }
     result.peak_rss_bytes = worker_peak + peak_rss_bytes();
-    result.run_dir = absolute(run_dir().path());
-    result.report = absolute(run_dir().report());
+    result.run_dir = absolute_path(run_dir().path());
+    result.report = absolute_path(run_dir().report());
     return result;
   }
 

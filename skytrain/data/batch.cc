@@ -51,6 +51,11 @@ BatchFiller::BatchFiller(const Dataset& dataset, const std::vector<recipe::Trans
     for (size_t i = 0; i < lookup_.size(); ++i) lookup_[i] = static_cast<float>(i % 256) / 255.0f;
   }
   bool cropped = false, flipped = false;
+  const auto crop_once = [&cropped](const std::string& where) {
+    if (std::exchange(cropped, true))
+      throw Error(ErrorKind::kRecipe, where, "is the second random crop",
+                  "keep one of pad_crop and random_resized_crop");
+  };
   for (size_t i = 0; i < transforms.size(); ++i) {
     const recipe::TransformSpec& transform = transforms[i];
     const std::string where = str("data.transforms[", i, "].", transform.name);
@@ -61,9 +66,7 @@ BatchFiller::BatchFiller(const Dataset& dataset, const std::vector<recipe::Trans
       if (transform.pad < 0 || transform.pad > kMaxPad) {
         throw Error(ErrorKind::kRecipe, where + ".pad", str("is ", transform.pad, ", expected 0..", kMaxPad));
       }
-      if (std::exchange(cropped, true)) {
-        throw Error(ErrorKind::kRecipe, where, "appears twice", "one pad_crop with a larger pad does the same");
-      }
+      crop_once(where);
       if (training) pad_ = transform.pad;
     } else if (transform.name == "flip") {
       check_pictures(dataset.info(), where);
@@ -74,13 +77,21 @@ BatchFiller::BatchFiller(const Dataset& dataset, const std::vector<recipe::Trans
         throw Error(ErrorKind::kRecipe, where, "appears twice", "two flips are one of another probability");
       }
       if (training) mirror_probability_ = transform.p;
+    } else if (transform.name == "random_resized_crop") {
+      if (dataset.encoded_pictures() == nullptr)
+        throw Error(ErrorKind::kRecipe, where,
+                    str("is for files of pictures, and the data are ", dataset.info().format),
+                    "use pad_crop, or a folder of pictures");
+      crop_once(where);
     } else {
-      const std::vector<std::string> known = {"normalize", "pad_crop", "flip"};
+      const std::vector<std::string> known = {"normalize", "pad_crop", "flip", "random_resized_crop"};
       throw Error(ErrorKind::kRecipe, str("data.transforms[", i, "]"),
                   str("unknown transform \"", printable(transform.name), "\"", did_you_mean(transform.name, known)),
                   "known: " + join(known, ", "));
     }
   }
+  if (dataset.encoded_pictures() != nullptr && pad_ == 0)
+    encoded_.emplace(*dataset.encoded_pictures(), transforms, seed, training);
 }
 
 void BatchFiller::add_normalization(const recipe::TransformSpec& transform, const std::string& where) {
@@ -165,12 +176,15 @@ void BatchFiller::fill_features(const float* features, float* out) const {
   }
 }
 
-void BatchFiller::fill(uint64_t epoch, std::span<const uint64_t> samples, float* images, Targets targets) const {
+void BatchFiller::fill(uint64_t epoch, std::span<const uint64_t> samples, float* images, Targets targets,
+                       image::Layout layout) const {
   thread_local Scratch scratch;
   const DatasetInfo& info = dataset_.info();
   const int64_t size = info.channels * info.height * info.width;
   for (const uint64_t sample : samples) {
-    if (info.elements == Elements::kUint8) {
+    if (encoded_) {
+      encoded_->fill(epoch, sample, layout, images, scratch);
+    } else if (info.elements == Elements::kUint8) {
       fill_picture(dataset_.pixels(sample, scratch), view(epoch, sample), images);
     } else {
       fill_features(dataset_.features(sample), images);

@@ -5,10 +5,12 @@
 
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "skytrain/data/dataset.h"
+#include "skytrain/data/encoded_filler.h"
 #include "skytrain/recipe/recipe.h"
 
 namespace skytrain::data {
@@ -27,9 +29,12 @@ class BatchFiller {
               bool training);
 
   // Writes sample samples[i] to images + i*C*H*W and its target to place i of targets. Pixels are scaled to [0, 1],
-  // features are not. Once each thread has decoded its largest picture, nothing is allocated. Thread-safe. Throws what
-  // Dataset::pixels() throws; what was filled before is whole.
-  void fill(uint64_t epoch, std::span<const uint64_t> samples, float* images, Targets targets) const;
+  // features are not. layout: kHwc where fills_hwc() is true. Once each thread has decoded its largest picture, nothing
+  // is allocated. Thread-safe. Throws what Dataset::pixels() throws; what was filled before is whole.
+  void fill(uint64_t epoch, std::span<const uint64_t> samples, float* images, Targets targets,
+            image::Layout layout = image::Layout::kChw) const;
+  // Whether samples can be written with their channels last; the others would have to be turned around.
+  bool fills_hwc() const { return encoded_.has_value(); }
 
  private:
   struct Normalization {
@@ -48,6 +53,7 @@ class BatchFiller {
   void fill_features(const float* features, float* out) const;
 
   const Dataset& dataset_;
+  std::optional<EncodedFiller> encoded_;       // pictures that are not looked at as pixels
   std::vector<float> lookup_;                  // pixels: [channel][256]: uint8 -> normalised float
   std::vector<Normalization> normalizations_;  // features: [transform][channel]
   uint64_t seed_;

@@ -25,7 +25,8 @@ void check_class_count(DatasetInfo& info, const OpenOptions& options, const std:
   const std::string what =
       str("has ", info.classes, info.classes == 1 ? " class (" : " classes (", first_names(info.class_names),
           "), the model has ", options.classes, options.classes == 1 ? " output" : " outputs");
-  const std::string hint = str("set model.classes to ", info.classes);
+  const std::string hint = info.classes == 1 ? "there is nothing to tell apart: has the path one folder too many?"
+                                             : str("set model.classes to ", info.classes);
   if (info.classes > options.classes) throw Error(ErrorKind::kData, where, what, hint);
   if (options.train == nullptr) info.notes.push_back(where + ": " + what + ": " + hint);
 }

@@ -34,6 +34,8 @@ struct DatasetInfo {
   std::vector<std::string> notes;  // what people should know: files passed over, classes without samples; one line each
 };
 
+class EncodedPictures;
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -53,6 +55,9 @@ class Dataset {
   virtual int64_t label(uint64_t index) const;
   // Of a target that is values: info().values floats, finite, valid while the data set lives.
   virtual const float* values(uint64_t index) const;
+
+  // This set, where its samples are files of pictures; nullptr: they are not.
+  virtual const EncodedPictures* encoded_pictures() const { return nullptr; }
 
   // Where sample `index` comes from, for messages: "train-images-idx3-ubyte.gz[1234]", "cat/17.jpg", "table.csv[17]".
   virtual std::string name(uint64_t index) const = 0;

@@ -8,8 +8,6 @@
 #include "skytrain/data/class_names.h"
 #include "skytrain/data/fingerprint.h"
 #include "skytrain/data/folder_text.h"
-#include "skytrain/image/picture.h"
-#include "skytrain/image/resample.h"
 
 namespace skytrain::data {
 namespace {
@@ -20,26 +18,15 @@ constexpr size_t kLongestName = 4096;
 
 std::unique_ptr<ImageFolder> ImageFolder::open(const FileSystem& fs, const recipe::DatasetSpec& spec,
                                                const OpenOptions& options) {
-  const std::string where = options.eval ? "data.eval" : "data.train";
-  if (spec.size < 1) throw Error(ErrorKind::kRecipe, where + ".size", str("is ", spec.size, ", expected 1 or more"));
-  if (spec.resize && *spec.resize < spec.size) {
-    throw Error(ErrorKind::kRecipe, where + ".resize",
-                str("is ", *spec.resize, ", less than the ", spec.size, " pixels of size that are cut from it"),
-                "make resize at least size, or leave it out");
-  }
   return std::unique_ptr<ImageFolder>(new ImageFolder(fs, spec, options));
 }
 
 ImageFolder::ImageFolder(const FileSystem& fs, const recipe::DatasetSpec& spec, const OpenOptions& options)
-    : fs_(fs),
-      root_(spec.path),
-      size_(spec.size),
-      resize_(spec.resize.value_or(spec.size)),
-      listing_(list_images(fs, spec.path)) {
+    : EncodedPictures(spec, options), fs_(fs), root_(spec.path), listing_(list_images(fs, spec.path)) {
   info_.format = "imagefolder";
   info_.samples = listing_.samples();
   info_.channels = 3;
-  info_.height = info_.width = size_;
+  info_.height = info_.width = size();
   info_.bytes_in_memory = listing_.bytes_in_memory();
   if (!listing_.passed_over().empty()) {
     const std::string names = printable(first_names(listing_.passed_over(), /*shown=*/20), kLongestName);
@@ -85,16 +72,12 @@ std::string ImageFolder::make_fingerprint() const {
 // Names on a disk are bytes of any kind; those that go into records are text.
 std::string ImageFolder::name(uint64_t index) const { return printable(listing_.name(index), kLongestName); }
 
-const uint8_t* ImageFolder::pixels(uint64_t index, Scratch& scratch) const {
+std::span<const uint8_t> ImageFolder::encoded(uint64_t index, Scratch& scratch) const {
   scratch.path.assign(root_).append("/").append(listing_.name(index));
   const size_t bytes = listing_.file_size(index);
   const std::span<uint8_t> encoded(scratch.encoded.room(bytes, scratch.path), bytes);
   fs_.read_range(scratch.path, 0, std::as_writable_bytes(encoded));
-  const image::Picture picture = image::decode_picture(encoded, scratch.path, scratch);
-  uint8_t* out = scratch.sample.room(static_cast<size_t>(3 * size_ * size_), scratch.path);
-  image::resize_and_crop(picture, resize_, size_, scratch, scratch.path, out);
-  scratch.give_back_excess();
-  return out;
+  return encoded;
 }
 
 }  // namespace skytrain::data

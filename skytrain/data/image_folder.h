@@ -8,12 +8,12 @@
 #include <memory>
 #include <string>
 
-#include "skytrain/data/dataset.h"
+#include "skytrain/data/encoded_pictures.h"
 #include "skytrain/data/image_listing.h"
 
 namespace skytrain::data {
 
-class ImageFolder final : public Dataset {
+class ImageFolder final : public EncodedPictures {
  public:
   // Classes are the folders of spec.path, sorted by name; for an evaluation set those of options.train, by name.
   // The fingerprint covers class names and, of each file, name, size and label: reading a million files to hash them
@@ -22,7 +22,7 @@ class ImageFolder final : public Dataset {
                                            const OpenOptions& options);
 
   const DatasetInfo& info() const override { return info_; }
-  const uint8_t* pixels(uint64_t index, Scratch& scratch) const override;
+  std::span<const uint8_t> encoded(uint64_t index, Scratch& scratch) const override;
   int64_t label(uint64_t index) const override { return labels_[static_cast<size_t>(listing_.label(index))]; }
   std::string name(uint64_t index) const override;
 
@@ -33,7 +33,6 @@ class ImageFolder final : public Dataset {
 
   const FileSystem& fs_;
   const std::string root_;
-  const int64_t size_, resize_;
   const ImageListing listing_;
   std::vector<int64_t> labels_;  // of the listing's classes
   DatasetInfo info_;

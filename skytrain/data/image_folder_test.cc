@@ -347,9 +347,53 @@ TEST_F(Folder, ABatchIsFilledFromIt) {
   BatchFiller(*set, {}, 0, true).fill(0, std::vector<uint64_t>{1, 0}, images.data(), {.labels = labels.data()});
   EXPECT_THAT(labels, ElementsAre(1, 0));
   EXPECT_EQ(images[0], 1.0f);
-  EXPECT_EQ(images[48], 0.2f);
-  EXPECT_EQ(images[64], 0.4f);
-  EXPECT_EQ(images[80], 0.8f);
+  EXPECT_FLOAT_EQ(images[48], 0.2f);
+  EXPECT_FLOAT_EQ(images[64], 0.4f);
+  EXPECT_FLOAT_EQ(images[80], 0.8f);
+}
+
+// A gradient in which each pixel says where it is: red its column, green its line.
+std::string gradient(int64_t width, int64_t height) {
+  std::string pixels;
+  for (int64_t y = 0; y < height; ++y) {
+    for (int64_t x = 0; x < width; ++x) {
+      for (const int64_t c : {x, y, int64_t{0}}) pixels += static_cast<char>(c);
+    }
+  }
+  return encode_png(width, height, pixels);
+}
+
+TEST_F(Folder, RandomCropsAreOfEpochAndSampleAlone) {
+  put("/set/a/1.png", gradient(200, 150));
+  put("/set/a/2.png", gradient(200, 150));
+  const auto set = open();
+  const std::vector<recipe::TransformSpec> transforms = {
+      {.name = "random_resized_crop"}, {.name = "flip"}, {.name = "normalize", .mean = {0.5}, .std = {0.25}}};
+  const BatchFiller filler(*set, transforms, /*seed=*/3, /*training=*/true);
+  constexpr size_t kSize = 3 * 4 * 4;
+  const auto fill = [&](uint64_t epoch, const std::vector<uint64_t>& samples, image::Layout layout) {
+    std::vector<float> images(samples.size() * kSize);
+    std::vector<int64_t> labels(samples.size());
+    filler.fill(epoch, samples, images.data(), {.labels = labels.data()}, layout);
+    return images;
+  };
+  const std::vector<float> both = fill(1, {0, 1}, image::Layout::kChw);
+  const std::vector<float> second = fill(1, {1}, image::Layout::kChw);
+  EXPECT_TRUE(std::equal(second.begin(), second.end(), both.begin() + kSize));  // whatever it is batched with
+  EXPECT_NE(second, fill(1, {0}, image::Layout::kChw));
+  EXPECT_NE(second, fill(2, {1}, image::Layout::kChw));
+  ASSERT_TRUE(filler.fills_hwc());
+  const std::vector<float> hwc = fill(1, {1}, image::Layout::kHwc);
+  for (size_t c = 0; c < 3; ++c)
+    for (size_t at = 0; at < 16; ++at) EXPECT_EQ(hwc[at * 3 + c], second[c * 16 + at]);
+  for (const float blue : std::span(second).subspan(32)) EXPECT_FLOAT_EQ(blue, -2);  // (0 - 0.5) / 0.25
+
+  const BatchFiller evaluation(*set, transforms, /*seed=*/3, /*training=*/false);
+  std::vector<float> once(kSize), again(kSize);
+  std::vector<int64_t> label(1);
+  evaluation.fill(0, std::vector<uint64_t>{0}, once.data(), {.labels = label.data()});
+  evaluation.fill(5, std::vector<uint64_t>{1}, again.data(), {.labels = label.data()});
+  EXPECT_EQ(once, again);  // equal pictures, and nothing random
 }
 
 TEST(FolderOnDisk, LinksAreFollowedAndLoopsEnd) {

@@ -18,6 +18,8 @@ enum class Stream : uint64_t {
   kSyntheticTrain = 4,
   kSyntheticEval = 5,
   kFlip = 6,
+  kDropout = 7,
+  kResizedCrop = 8,
   kMixing = 20,
   kMixingKind = 21,
 };

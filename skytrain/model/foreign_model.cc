@@ -24,6 +24,8 @@ void ForeignModel::adopt_parameter(const std::string& name, const at::Tensor& te
            "convert the module to float32; train.precision chooses what it computes in");
   if (!tensor.device().is_cpu() || tensor.layout() != at::kStrided)
     refuse(str(parameter, " is not a dense tensor on the CPU"), "move it to the CPU before saving");
+  if (!tensor.is_non_overlapping_and_dense())
+    refuse(str(parameter, " shares its memory with itself or has gaps in it"), "save a contiguous copy of it");
   if (!tensor.requires_grad())
     refuse(str(parameter, " is frozen (requires_grad is false)"),
            "let it require gradients, and freeze it by train.optimizer.groups with lr_scale: 0");

@@ -61,6 +61,10 @@ at::Tensor BatchNorm2d::operator()(const at::Tensor& x, bool training) const {
     return at::batch_norm(x, weight, bias, mean, variance, training, /*momentum=*/0.1, /*eps=*/1e-5,
                           /*cudnn_enabled=*/true);
   };
+  // One value a channel has no variance (PyTorch refuses it): it is normalised as in evaluation, and not learned from.
+  if (training && x.numel() == x.size(1))
+    return at::batch_norm(x, weight, bias, running_mean, running_var,
+                          /*training=*/false, 0.1, 1e-5, /*cudnn_enabled=*/true);
   if (training && is_recomputing()) return normalize(running_mean.clone(), running_var.clone());
   if (training) num_batches_tracked.add_(1);
   return normalize(running_mean, running_var);

@@ -44,7 +44,8 @@ struct Conv2d {
   int64_t padding = 0, stride = 1;
 };
 
-// eps 1e-5, momentum 0.1, affine. While a block is computed again (activation_checkpointing.h) the running statistics
+// eps 1e-5, momentum 0.1, affine. A single value a channel (one sample of 1x1) is normalised by the running statistics.
+// While a block is computed again (activation_checkpointing.h) the running statistics
 // stay as they are.
 struct BatchNorm2d {
   BatchNorm2d() = default;

@@ -57,6 +57,27 @@ TEST(ResNet, HasShortcutsWhereTheShapeChanges) {
   EXPECT_THAT(shortcuts("resnet50"), testing::ElementsAre("layer1.0", "layer2.0", "layer3.0", "layer4.0"));
 }
 
+// The last layer of a slot of one small picture has one value a channel: its variance is 0/0, which made the running
+// variance NaN, and each evaluation after it.
+TEST(ResNet, OneValueAChannelLeavesTheStatisticsFinite) {
+  const InputShape input{3, 8, 8};
+  const auto model = build(spec_of("resnet18"), input);
+  for (int i = 0; i < 2; ++i) loss_of(*model, random_images(1, input, 1), 10).backward();
+  for (const tensor::NamedTensor& buffer : model->buffers()) {
+    const bool last_layer = buffer.name.starts_with("layer4.");
+    EXPECT_TRUE(std::isfinite(buffer.tensor.sum().item<double>())) << buffer.name;
+    if (buffer.name.ends_with("num_batches_tracked")) {
+      EXPECT_EQ(buffer.tensor.item<int64_t>(), last_layer ? 0 : 2) << buffer.name;
+    } else if (buffer.name.ends_with("running_var") && last_layer) {
+      EXPECT_EQ(buffer.tensor.min().item<double>(), 1) << buffer.name;
+    }
+  }
+  for (const tensor::NamedTensor& parameter : model->parameters())
+    EXPECT_TRUE(std::isfinite(parameter.tensor.grad().sum().item<double>())) << parameter.name;
+  model->set_training(false);
+  EXPECT_TRUE(std::isfinite(model->forward(random_images(2, input, 2)).sum().item<double>()));
+}
+
 TEST(ResNet, TakesSmallPicturesWithTheSmallStem) {
   const OneThread one_thread;
   const auto model = build(spec_of("resnet18"), {1, 32, 32});

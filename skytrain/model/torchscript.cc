@@ -1,6 +1,9 @@
 #include "skytrain/model/torchscript.h"
 
 #include <ATen/core/grad_mode.h>
+#include <ATen/ops/allclose.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/ones_like.h>
 #include <torch/csrc/jit/api/module.h>
 #include <torch/csrc/jit/frontend/tracer.h>
 #include <torch/csrc/jit/passes/inliner.h>
@@ -160,6 +163,23 @@ torch::jit::Module traced(Model& model, const at::Tensor& images) {
   return module;
 }
 
+// A trace holds for the sizes that it met, where the model's code reads them as plain numbers.
+void check_other_batch(torch::jit::Module& module, Model& model, const at::Tensor& images) {
+  const at::NoGradGuard no_grad;
+  const at::Tensor more = at::cat({images, at::ones_like(images), images});
+  const at::Tensor expected = model.forward(more);
+  const std::string hint =
+      "its forward must not read sizes as numbers: x.flatten(1) in place of x.view({x.size(0), -1})";
+  at::Tensor output;
+  try {
+    output = module.forward({more}).toTensor();
+  } catch (const std::exception& failure) {
+    throw Error(ErrorKind::kRecipe, "model", "its trace fails for another batch size: " + one_line_of(failure), hint);
+  }
+  if (output.sizes() != expected.sizes() || !at::allclose(output, expected, 1e-3, 1e-5, /*equal_nan=*/true))
+    throw Error(ErrorKind::kRecipe, "model", "its trace gives other results for another batch size", hint);
+}
+
 }  // namespace
 
 // NOLINTNEXTLINE(performance-unnecessary-value-param): all builders have one signature
@@ -179,7 +199,9 @@ void trace(FileSystem& fs, Model& model, const at::Tensor& images, const std::st
   model.set_training(false);
   std::ostringstream bytes;
   try {
-    traced(model, images).save(bytes);
+    torch::jit::Module module = traced(model, images);
+    check_other_batch(module, model, images);
+    module.save(bytes);
   } catch (...) {
     model.set_training(training);
     throw;

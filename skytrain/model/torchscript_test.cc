@@ -221,6 +221,39 @@ TEST_P(Trace, ComputesWhatTheModelDoesForOtherBatchesToo) {
 INSTANTIATE_TEST_SUITE_P(Models, Trace, testing::Values("mlp", "simplecnn", "convnet", "resnet18", "resnet50"),
                          [](const auto& test) { return test.param; });
 
+// A user's model that reads the number of samples as a plain number.
+class ReadsItsBatchSize : public Model {
+ public:
+  explicit ReadsItsBatchSize(bool in_shape) : in_shape_(in_shape) {
+    weight_ =
+        add_parameter("weight", at::empty({3, 36}, at::kFloat).uniform_(-1, 1, at::detail::createCPUGenerator(1)));
+  }
+  at::Tensor forward(const at::Tensor& images) override {
+    const int64_t samples = images.size(0);
+    const at::Tensor features = in_shape_ ? images.view({samples, 36}) : images.flatten(1).mul(double(samples));
+    return features.matmul(weight_.t());
+  }
+
+ private:
+  bool in_shape_;
+  at::Tensor weight_;
+};
+
+// The exported file worked for batches of one size only, that of the trace.
+TEST(TraceOfABatchSize, IsRefusedAndNotWritten) {
+  MemoryFileSystem disk;
+  for (const auto& [in_shape, says] : {std::pair(true, "its trace fails for another batch size: "),
+                                       std::pair(false, "its trace gives other results for another batch size")}) {
+    ReadsItsBatchSize model(in_shape);
+    const auto refusal =
+        error_of([&] { trace(disk, model, random_images(2, kInput, 1), "/model.pt"); }, ErrorKind::kRecipe);
+    EXPECT_THAT(refusal, HasSubstr(says));
+    EXPECT_THAT(refusal, HasSubstr("x.flatten(1)"));
+    EXPECT_FALSE(disk.exists("/model.pt"));
+    EXPECT_TRUE(model.training());
+  }
+}
+
 struct Refused {
   std::string file;
   ErrorKind kind;

@@ -48,6 +48,11 @@ const Section<DataSpec>& data_section() {
     s->add_optional_section("eval", &DataSpec::eval, dataset_section(),
                             "the samples to evaluate on; null: no evaluation");
     add_transforms(*s);
+    s->add(
+        "workers", &DataSpec::workers, optional_with("auto", integer({0, 1024})),
+        "threads that make batches ahead of the steps; 0: the devices do it themselves; auto: as many as needed where "
+        "samples are decoded, else 0",
+        {.continuity = Continuity::kMayChange});
     return s;
   }();
   return *section;

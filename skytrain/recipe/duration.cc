@@ -48,14 +48,19 @@ std::string to_string(const Duration& duration) {
 }
 
 uint64_t to_samples(const Duration& duration, uint64_t batch, uint64_t samples_per_epoch, uint64_t total_samples) {
-  const auto times = [&](double factor) -> uint64_t {
-    const double samples = std::round(duration.value * factor);
+  const auto as_count = [](double samples) -> uint64_t {
     // 2^63: what does not fit is as good as never.
-    return samples >= 9223372036854775808.0 ? uint64_t{1} << 63 : static_cast<uint64_t>(samples);
+    return samples >= 9223372036854775808.0 ? uint64_t{1} << 63 : static_cast<uint64_t>(std::round(samples));
   };
+  const auto times = [&](double factor) { return as_count(duration.value * factor); };
   switch (duration.unit) {
-    case Unit::kSteps:
-      return times(static_cast<double>(batch));
+    case Unit::kSteps: {  // the last step of an epoch holds what is left of it
+      const double per_epoch = std::ceil(static_cast<double>(samples_per_epoch) / static_cast<double>(batch));
+      const double epochs = std::floor(duration.value / per_epoch);
+      const double rest = (duration.value - epochs * per_epoch) * static_cast<double>(batch);
+      return as_count(epochs * static_cast<double>(samples_per_epoch) +
+                      std::min(rest, static_cast<double>(samples_per_epoch)));
+    }
     case Unit::kSamples:
       return times(1);
     case Unit::kEpochs:

@@ -44,6 +44,19 @@ TEST(Duration, IsCountedInSamples) {
   EXPECT_EQ(to_samples({1e300, Unit::kEpochs}, batch, epoch, total), uint64_t{1} << 63) << "never, without overflow";
 }
 
+// `every: 469 steps` of MNIST in batches of 128 is an epoch, whose last step has 96 samples, and not 60032 samples.
+TEST(Duration, StepsAreThoseOfEpochsWithAShortLastOne) {
+  const auto samples = [](double steps, uint64_t batch) {
+    return to_samples({steps, Unit::kSteps}, batch, /*samples_per_epoch=*/60000, /*total_samples=*/600000);
+  };
+  EXPECT_EQ(samples(468, 128), 468u * 128);
+  EXPECT_EQ(samples(469, 128), 60000u);
+  EXPECT_EQ(samples(470, 128), 60128u);
+  EXPECT_EQ(samples(4690, 128), 600000u);
+  EXPECT_EQ(samples(3, 100000), 180000u) << "a batch larger than the data is the data";
+  EXPECT_EQ(samples(1e300, 128), uint64_t{1} << 63) << "never, without overflow";
+}
+
 TEST(Duration, OfTimeHasNoSamples) { EXPECT_THROW(to_samples({1, Unit::kSeconds}, 1, 1, 1), Error); }
 
 }  // namespace

@@ -54,6 +54,7 @@ data:
     path: /recipes/mnist           # recipe.yaml:7:17
     split: test                    # recipe.yaml:7:44
   transforms: []                   # default
+  workers: auto                    # default
 train:
   epochs: 1                        # recipe.yaml:9:11
   batch: 16                        # --set train.batch=16

@@ -21,19 +21,17 @@ const Section<ModelSpec>& model_section() {
            "imagenet: 7x7 convolution of stride 2 and max pooling; cifar: 3x3 convolution, for small pictures",
            {.only_for = resnets});
     s->add("path", &ModelSpec::path, path(), "file of the module, or shared library",
-           {.required = true, .only_for = {"torchscript", "plugin"}, .continuity = Continuity::kMayChange});
+           {.required = true, .only_for = {"torchscript", "plugin"}});
     s->add("architecture", &ModelSpec::architecture,
            text("name, or empty", [](const std::string&) { return std::string(); }),
            "which model of the library; empty: its only one", {.only_for = {"plugin"}});
     s->add("init", &ModelSpec::init, optional_with("null", path()),
-           "weights to start from: a state dict in .pt, .pth or .safetensors; null: random",
-           {.continuity = Continuity::kMayChange});
+           "weights to start from: a state dict in .pt, .pth or .safetensors; null: random");
     s->add("init_except", &ModelSpec::init_except,
            list_of("list of patterns", 0, 256, true,
                    text("pattern",
                         [](const std::string& pattern) { return std::string(pattern.empty() ? "is empty" : ""); })),
-           "names, as the shell matches them, that start at random nevertheless: [\"fc.*\"]",
-           {.continuity = Continuity::kMayChange});
+           "names, as the shell matches them, that start at random nevertheless: [\"fc.*\"]");
     return s;
   }();
   return *section;

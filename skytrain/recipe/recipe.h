@@ -45,10 +45,15 @@ struct DatasetSpec {
 };
 
 struct TransformSpec {
-  std::string name;               // normalize | pad_crop | flip
+  std::string name;               // normalize | pad_crop | flip | random_resized_crop | color_jitter | …
   std::vector<double> mean, std;  // normalize: one value a channel (or one for all); applied to pixels scaled to [0,1]
   int64_t pad = 0;                // pad_crop: zero padding on each side before a random crop, training only
-  double p = 0.5;                 // flip: probability of mirroring left and right, training only
+  double p = 0.5;                 // flip, random_erasing: probability, training only
+  // random_resized_crop, random_erasing: share of the picture's area, and width / height (erasing: height / width); two
+  // numbers each. Empty: [0.08, 1] and [3/4, 4/3] of a crop, [0.02, 0.33] and [0.3, 3.3] of erasing.
+  std::vector<double> scale, ratio;
+  double brightness = 0, contrast = 0, saturation = 0, hue = 0;  // color_jitter
+  int64_t ops = 2, magnitude = 9;                                // rand_augment
 
   bool operator==(const TransformSpec&) const = default;
 };
@@ -57,6 +62,7 @@ struct DataSpec {
   DatasetSpec train;
   std::optional<DatasetSpec> eval;  // none: no evaluation
   std::vector<TransformSpec> transforms;
+  std::optional<int64_t> workers;  // threads that make batches ahead, 0: none; auto: as many as the trainer waits for
 
   bool operator==(const DataSpec&) const = default;
 };

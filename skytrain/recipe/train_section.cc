@@ -52,6 +52,12 @@ void check_train(const TrainSpec& train, const Value& value, Reader& reader) {
     reader.problem(value.find("label_smoothing")->place, "is for the loss cross_entropy, not for " + train.loss,
                    "remove it");
   }
+  if (train.schedule.name == "one_cycle" && train.schedule.cycle_momentum && train.optimizer.name == "sgd" &&
+      train.optimizer.momentum == 0) {
+    const Reader::Scope scope(reader, "schedule");
+    reader.problem(value.find("schedule")->place, "one_cycle cycles the momentum, and sgd has none here",
+                   "give train.optimizer.momentum, or set cycle_momentum: false");
+  }
   if (train.schedule.min_lr > train.optimizer.lr) {
     const Reader::Scope schedule(reader, "schedule");
     const Reader::Scope scope(reader, "min_lr");
@@ -125,7 +131,9 @@ const Section<TrainSpec>& train_section() {
         "batch", optional_with("auto", integer({1, 1'000'000'000})),
         [](const TrainSpec& t) { return t.batch == 0 ? std::nullopt : std::optional(t.batch); },
         [](TrainSpec* t, const std::optional<int64_t>& batch) { t->batch = batch.value_or(0); },
-        "samples per optimizer step over all devices; auto: the largest that fits into memory",
+        "samples per optimizer step over all devices; auto: the largest power of two for each device that fits into "
+        "memory, "
+        "at most a tenth of the data and 4,096",
         {.required = true, .continuity = Continuity::kAutoMatchesAll});
     s->add("slot", &TrainSpec::slot, optional_with("auto", integer({1, 1'000'000'000})),
            "samples per micro-batch, at most batch; results depend on it a little, on the number of devices by "

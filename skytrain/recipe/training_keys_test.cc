@@ -36,6 +36,19 @@ TEST(ScheduleKeys, PlateauNeedsAnEvaluation) {
               HasSubstr("plateau follows the evaluation, and there is no data.eval"));
 }
 
+// SGD without momentum was given one of up to 0.95 by the schedule's default, or none, without a word.
+TEST(ScheduleKeys, OneCycleHasNoMomentumToCycleWithoutOne) {
+  const auto sets = [](const std::string& optimizer, const std::string& schedule) {
+    return std::vector<std::string>{"train.optimizer=" + optimizer, "train.schedule=" + schedule};
+  };
+  EXPECT_THAT(refusal(kSmall, sets("{name: sgd, lr: 0.1}", "{name: one_cycle}")),
+              HasSubstr("one_cycle cycles the momentum, and sgd has none here"));
+  EXPECT_FALSE(resolve(kSmall, sets("{name: sgd, lr: 0.1}", "{name: one_cycle, cycle_momentum: false}"))
+                   .recipe.train.schedule.cycle_momentum);
+  resolve(kSmall, sets("{name: sgd, lr: 0.1, momentum: 0.5}", "{name: one_cycle}"));
+  resolve(kSmall, sets("{name: adam, lr: 0.1}", "{name: one_cycle}"));
+}
+
 TEST(OptimizerKeys, AdamsTakeBetasAndSgdMomentum) {
   const auto optimizer = [](const std::string& text) {
     return small_with({"train.optimizer=" + text}).recipe.train.optimizer;

@@ -6,7 +6,8 @@ namespace skytrain::recipe {
 namespace {
 
 const std::vector<std::string>& transform_names() {
-  static const auto* const names = new std::vector<std::string>{"normalize", "pad_crop", "flip"};
+  static const auto* const names = new std::vector<std::string>{
+      "normalize", "pad_crop", "flip", "random_resized_crop", "color_jitter", "rand_augment", "random_erasing"};
   return *names;
 }
 
@@ -24,8 +25,37 @@ const Section<TransformSpec>& transform_section() {
            "pixels of zeros on each side before a random crop to the old size; in training only",
            {.required = true, .only_for = {"pad_crop"}});
     s->add("p", &TransformSpec::p, real({.min = 0, .max = 1}),
-           "probability of exchanging left and right; in training only", {.only_for = {"flip"}});
+           "probability: of exchanging left and right, of erasing; in training only",
+           {.only_for = {"flip", "random_erasing"}});
+    const auto range =
+        list_of("list of two numbers, > 0", 0, 2, false, real({.min = 0, .max = 100, .above_min = true}));
+    s->add("scale", &TransformSpec::scale, range,
+           "least and largest share of the area: of the picture that is cut out (default [0.08, 1]); of the sample "
+           "that is "
+           "erased (default [0.02, 0.33])",
+           {.only_for = {"random_resized_crop", "random_erasing"}});
+    s->add(
+        "ratio", &TransformSpec::ratio, range,
+        "least and largest aspect ratio: width to height of what is cut out (default [3/4, 4/3]); height to width of "
+        "what is erased (default [0.3, 3.3])",
+        {.only_for = {"random_resized_crop", "random_erasing"}});
+    const auto factor = real({.min = 0, .max = 100});
+    s->add("brightness", &TransformSpec::brightness, factor, "largest change: a factor from 1 - it to 1 + it",
+           {.only_for = {"color_jitter"}});
+    s->add("contrast", &TransformSpec::contrast, factor, "the same", {.only_for = {"color_jitter"}});
+    s->add("saturation", &TransformSpec::saturation, factor, "the same", {.only_for = {"color_jitter"}});
+    s->add("hue", &TransformSpec::hue, real({.min = 0, .max = 0.5}), "largest turn of the colour circle, of 1 in all",
+           {.only_for = {"color_jitter"}});
+    s->add("ops", &TransformSpec::ops, integer({1, 16}), "operations that each sample goes through",
+           {.only_for = {"rand_augment"}});
+    s->add("magnitude", &TransformSpec::magnitude, integer({0, 30}), "their strength, of 31 steps",
+           {.only_for = {"rand_augment"}});
     s->check = [](const TransformSpec& t, const Value& value, Reader& reader) {
+      for (const auto& [key, numbers] : {std::pair("scale", &t.scale), std::pair("ratio", &t.ratio)}) {
+        if (numbers->empty() || (numbers->size() == 2 && (*numbers)[0] <= (*numbers)[1])) continue;
+        const Reader::Scope scope(reader, key);
+        reader.problem(value.find(key)->place, "expected two numbers, the smaller one first");
+      }
       if (t.mean.size() == t.std.size()) return;
       const Reader::Scope scope(reader, "std");
       reader.problem(value.find("std")->place,
@@ -55,7 +85,7 @@ void add_transforms(Section<DataSpec>& data) {
     for (const std::string& name : transform_names()) {
       // A key of a transform belongs to one name, which the path states already.
       transform_section().document(path + "[i]." + name, [&](const KeyDoc& doc) {
-        if (doc.only_for.front() != name) return;
+        if (std::find(doc.only_for.begin(), doc.only_for.end(), name) == doc.only_for.end()) return;
         KeyDoc own = doc;
         own.only_for.clear();
         sink(own);

@@ -1,6 +1,10 @@
 #include "skytrain/tensor/state.h"
 
+#include <ATen/ops/from_blob.h>
+
 #include <cstring>
+#include <memory>
+#include <vector>
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
@@ -41,6 +45,14 @@ std::string shape_text(at::IntArrayRef shape) {
   return "[" + join(parts, ", ") + "]";
 }
 
+at::Tensor in_logical_order(const at::Tensor& tensor) {
+  if (tensor.is_contiguous()) return tensor;
+  auto bytes = std::make_shared<std::vector<std::byte>>(tensor.nbytes());
+  at::Tensor copy = at::from_blob(
+      bytes->data(), tensor.sizes(), [bytes](void*) {}, tensor.options());
+  return copy.copy_(tensor);
+}
+
 checkpoint::NamedArray as_array(const std::string& name, const at::Tensor& tensor) {
   TORCH_INTERNAL_ASSERT(tensor.device().is_cpu() && tensor.is_contiguous());
   checkpoint::NamedArray array;
@@ -52,7 +64,7 @@ checkpoint::NamedArray as_array(const std::string& name, const at::Tensor& tenso
 }
 
 void copy_from(const checkpoint::LoadedFile& file, const std::string& name, const at::Tensor& tensor) {
-  TORCH_INTERNAL_ASSERT(tensor.device().is_cpu() && tensor.is_contiguous());
+  TORCH_INTERNAL_ASSERT(tensor.device().is_cpu());
   const std::span<const std::byte> bytes = file.bytes(name);
   const checkpoint::ArrayInfo& info = file.header().arrays.at(name);
   if (info.dtype != to_dtype(tensor.scalar_type()) || at::IntArrayRef(info.shape) != tensor.sizes()) {
@@ -61,7 +73,11 @@ void copy_from(const checkpoint::LoadedFile& file, const std::string& name, cons
                     ", the recipe's model has ", checkpoint::dtype_name(to_dtype(tensor.scalar_type())), " ",
                     shape_text(tensor.sizes())));
   }
-  std::memcpy(tensor.mutable_data_ptr(), bytes.data(), bytes.size());
+  if (tensor.is_contiguous()) {
+    std::memcpy(tensor.mutable_data_ptr(), bytes.data(), bytes.size());
+  } else {
+    tensor.copy_(at::from_blob(const_cast<std::byte*>(bytes.data()), tensor.sizes(), tensor.options()));
+  }
 }
 
 }  // namespace skytrain::tensor

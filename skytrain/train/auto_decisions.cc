@@ -10,6 +10,11 @@ namespace {
 
 // Below this a replica's step is mostly the overhead of calling operators.
 constexpr int64_t kLeastSamplesPerReplica = 8;
+// From here on the operators of one sample are large enough for several cores, which then share caches, weights and
+// their layouts (ResNet-18 at 224 pixels has 3.6e9: 8 % faster in bf16 so; at 32 pixels, 1.1e9, there is no
+// difference).
+constexpr int64_t kFlopsOfLargeSamples = 2'000'000'000;
+constexpr int64_t kCoresOfLargeSamples = 4;
 // Every replica has gradients of its own.
 constexpr double kMostMemoryForGradients = 0.25;
 
@@ -28,9 +33,14 @@ std::vector<std::pair<std::string, std::string>> decide(recipe::Recipe& recipe, 
         machine.memory_bytes == 0
             ? machine.cores
             : std::max<int64_t>(1, int64_t(kMostMemoryForGradients * double(machine.memory_bytes) / gradient_bytes));
-    recipe.devices = std::min({int64_t(machine.cores), by_batch, by_memory});
+    const int64_t by_size = machine.cores > 1 && measurements.sample_flops() >= kFlopsOfLargeSamples
+                                ? (machine.cores + kCoresOfLargeSamples - 1) / kCoresOfLargeSamples
+                                : machine.cores;
+    recipe.devices = std::min({int64_t(machine.cores), by_batch, by_memory, by_size});
     std::string reason = str("a replica for each of ", machine.cores, machine.cores == 1 ? " core" : " cores");
-    if (*recipe.devices < machine.cores)
+    if (*recipe.devices == by_size && by_size < machine.cores)
+      reason = str("a sample is enough work for ", kCoresOfLargeSamples, " cores at once");
+    else if (*recipe.devices < machine.cores)
       reason = *recipe.devices == by_batch
                    ? str("at least ", kLeastSamplesPerReplica, " samples of the batch for each replica")
                    : str("gradients of ", *recipe.devices, " replicas fit a quarter of the free memory");

@@ -22,6 +22,8 @@ Machine this_machine();
 
 // Decisions that take a measurement: the value and the reason.
 struct Measurements {
+  // Floating-point operations of a forward pass of one sample.
+  std::function<int64_t()> sample_flops;
   // train.batch; called when the recipe has devices and memory format.
   std::function<std::pair<int64_t, std::string>(const recipe::Recipe&)> batch;
   // train.precision; called when the recipe has all the others.

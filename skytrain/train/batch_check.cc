@@ -1,35 +1,30 @@
 #include "skytrain/train/batch_check.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <bit>
-#include <vector>
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
 #include "skytrain/tensor/memory_budget.h"
+#include "skytrain/train/model_trial.h"
 #include "skytrain/train/run_setup.h"
 
 namespace skytrain::train {
 namespace {
 
 // What a forward and backward pass of `samples` takes beyond what is there before, at its peak.
-uint64_t peak_of_pass(const Engine::Options& options, const DataFeed& feed, const data::DatasetInfo& info,
-                      model::Model& model, int64_t samples) {
-  for (const tensor::NamedTensor& parameter : model.parameters()) parameter.tensor.mutable_grad().reset();
+uint64_t peak_of_pass(const Engine::Options& options, const DataFeed& feed, ModelTrial& trial, model::Model& model,
+                      int64_t samples) {
+  trial.drop_gradients();
   const uint64_t before = tensor::memory_use().live;
   tensor::reset_peak_memory();
-  const at::Tensor images = at::empty({samples, info.channels, info.height, info.width}, at::kFloat);
-  const at::Tensor target = feed.target_values() == 0 ? at::empty({samples}, at::kLong)
-                                                      : at::empty({samples, feed.target_values()}, at::kFloat);
-  feed.fill({.epoch = 0, .begin = 0, .count = uint64_t(samples), .index = 0}, images, target);
+  const Batch batch = feed.batch({.epoch = 0, .begin = 0, .count = uint64_t(samples), .index = 0});
   at::Tensor loss;
   {
     const Autocast autocast(options.precision);
-    loss = options.loss.sum(model.forward(images.contiguous(options.memory_format)).to(at::kFloat), target);
+    loss = options.loss.sum(model.forward(batch.images.contiguous(options.memory_format)).to(at::kFloat), batch.target);
   }
   loss.backward();
   return tensor::memory_use().peak - before;
@@ -48,18 +43,12 @@ std::pair<int64_t, std::string> choose_batch(const recipe::Recipe& recipe, const
                                              const data::DatasetInfo& info, model::Model& model) {
   const Engine::Options options = engine_options(recipe, machine, {info.channels, info.height, info.width});
   at::set_num_threads(options.threads_per_replica);
-  std::vector<at::Tensor> buffers;
-  for (const tensor::NamedTensor& buffer : model.buffers()) buffers.push_back(buffer.tensor.clone());
-  model.set_training(true);
+  ModelTrial trial(model);
   model.set_activation_checkpointing(recipe.train.activation_checkpointing);
   const int64_t few = std::min<int64_t>(2, int64_t(info.samples)), more = std::min<int64_t>(4, int64_t(info.samples));
-  const uint64_t of_few = peak_of_pass(options, feed, info, model, few);
-  const uint64_t of_more = peak_of_pass(options, feed, info, model, more);
-  {
-    const at::NoGradGuard no_grad;
-    for (size_t i = 0; i < buffers.size(); ++i) model.buffers()[i].tensor.copy_(buffers[i]);
-    for (const tensor::NamedTensor& parameter : model.parameters()) parameter.tensor.mutable_grad().reset();
-  }
+  const uint64_t of_few = peak_of_pass(options, feed, trial, model, few);
+  const uint64_t of_more = peak_of_pass(options, feed, trial, model, more);
+  trial.drop_gradients();
 
   uint64_t parameters = 0;
   for (const tensor::NamedTensor& parameter : model.parameters()) parameters += parameter.tensor.nbytes();

@@ -7,11 +7,13 @@
 
 #include <cmath>
 #include <future>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
+#include "skytrain/data/mix.h"
 #include "skytrain/train/engine_parts.h"
 
 namespace skytrain::train {
@@ -24,9 +26,21 @@ TimeSplit& TimeSplit::operator+=(const TimeSplit& more) {
   return *this;
 }
 
+namespace {
+
+// Kernels of convolutions take their weights in the memory format of their images: kept in another one, they would be
+// copied in each forward and backward pass, and their gradients too.
+void store_weights_in(at::MemoryFormat format, model::Model& model) {
+  if (format == at::MemoryFormat::Contiguous) return;
+  for (const tensor::NamedTensor& parameter : model.parameters())
+    if (parameter.tensor.dim() == 4) parameter.tensor.set_data(parameter.tensor.variable_data().contiguous(format));
+}
+
+}  // namespace
+
 Engine::Engine(const recipe::ModelSpec& model, const recipe::OptimizerSpec& optimizer, uint64_t seed,
                const Options& options, std::unique_ptr<model::Model> built)
-    : options_(options), scaler_(options.scaler), job_(std::make_unique<Job>(options.replicas)) {
+    : options_(options), seed_(seed), scaler_(options.scaler), job_(std::make_unique<Job>(options.replicas)) {
   at::set_num_threads(options_.threads_per_replica);
   for (int i = 0; i < options_.replicas; ++i) {
     auto replica = std::make_unique<Replica>();
@@ -38,7 +52,10 @@ Engine::Engine(const recipe::ModelSpec& model, const recipe::OptimizerSpec& opti
             : model::build_model(model, options_.input, i == 0 ? at::detail::createCPUGenerator(seed) : at::Generator(),
                                  options_.dtype);
     replica->model->set_activation_checkpointing(options_.activation_checkpointing);
-    if (i > 0) model::share_parameters(*replicas_[0]->model, *replica->model);
+    if (i == 0)
+      store_weights_in(options_.memory_format, *replica->model);
+    else
+      model::share_parameters(*replicas_[0]->model, *replica->model);
     for (const tensor::NamedTensor& buffer : replica->model->buffers())
       replica->buffer_sums.push_back(at::zeros_like(buffer.tensor));
     replicas_.push_back(std::move(replica));
@@ -95,11 +112,7 @@ void Engine::replica_main(int index) {
     if (job_->kind == Job::Kind::kStep) {
       run_step(replica);
     } else {
-      try {
-        (*job_->work)(index);
-      } catch (...) {
-        replica.failure = std::current_exception();
-      }
+      guarded_by(replica, [&] { (*job_->work)(index); });
       job_->barrier.arrive_and_wait();
     }
   }
@@ -109,11 +122,7 @@ void Engine::for_each_replica(const std::function<void(int)>& work) {
   job_->kind = Job::Kind::kFunction;
   job_->work = &work;
   job_->barrier.arrive_and_wait();
-  try {
-    work(0);
-  } catch (...) {
-    replicas_[0]->failure = std::current_exception();
-  }
+  guarded_by(*replicas_[0], [&] { work(0); });
   job_->barrier.arrive_and_wait();
   rethrow_failure();
 }
@@ -123,6 +132,14 @@ void Engine::rethrow_failure() {
   for (const auto& replica : replicas_)
     if (std::exception_ptr failure = std::exchange(replica->failure, nullptr); failure && !first) first = failure;
   if (first) std::rethrow_exception(first);
+}
+
+// Modules of others draw from LibTorch's default generator, which is one for all threads: what a slot draws is a
+// function of the seed and its place in the run, as long as one replica draws at a time.
+void Engine::seed_dropout(const data::Slot& slot) {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_current_seed(data::make_key(data::Stream::kDropout, seed_, job_->step, slot.index));
 }
 
 StepResult Engine::step(const data::Slots& slots, uint64_t step, const StepSettings& settings, const FillSlot& fill) {

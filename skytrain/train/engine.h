@@ -53,10 +53,10 @@ struct StepResult {
   TimeSplit time;
 };
 
-// Fills images [n, C, H, W] (contiguous) and target with the slot's n = slot.count samples. target: classes [n]
-// (int64), or values [n, Options::target_values] in Options::dtype. Called by replica threads, at the same time for
-// different slots.
-using FillSlot = std::function<void(const data::Slot& slot, const at::Tensor& images, const at::Tensor& target)>;
+// Fills images [n, C, H, W] and target with the slot's n = slot.count samples, or puts other tensors of the same shapes
+// into their place. target: classes [n] (int64), or values [n, Options::target_values] in Options::dtype. Called by
+// replica threads, at the same time for different slots.
+using FillSlot = std::function<void(const data::Slot& slot, at::Tensor& images, at::Tensor& target)>;
 
 class Engine {
  public:
@@ -71,6 +71,7 @@ class Engine {
     int64_t target_values = 0;          // 0: targets are classes
     at::ScalarType dtype = at::kFloat;  // of parameters and images; float64 for parity checks
     at::MemoryFormat memory_format = at::MemoryFormat::Contiguous;  // of images inside the model
+    at::MemoryFormat image_format = at::MemoryFormat::Contiguous;   // in which FillSlot gets them
     bool activation_checkpointing = false;
     GradScaler::Options scaler;  // fp16
     model::InputShape input;
@@ -98,6 +99,7 @@ class Engine {
   model::Model& model(int replica = 0);
   // Copies the committed buffers into every replica: before an evaluation.
   void share_buffers();
+  struct Replica;  // engine_parts.h
   // While alive, every replica's model has the running mean of the weights (Options::ema); nothing without one.
   class AveragedWeights {
    public:
@@ -118,7 +120,6 @@ class Engine {
   void state_restored();
 
  private:
-  struct Replica;
   struct Job;
   void start_threads();
   void replica_main(int index);
@@ -126,6 +127,7 @@ class Engine {
   void run_step(Replica& replica);
   void compute_gradients(Replica& replica);
   bool over_limit() const;
+  void seed_dropout(const data::Slot& slot);
   void compute_slot(Replica& replica, const data::Slot& slot, double step_samples);
   void reduce_part(Replica& replica);
   void step_part(Replica& replica);
@@ -135,6 +137,7 @@ class Engine {
   void exchange_weights();
 
   Options options_;
+  uint64_t seed_;
   std::vector<std::vector<ParameterSlice>> parts_;
   std::vector<std::unique_ptr<Replica>> replicas_;
   std::unique_ptr<Optimizer> optimizer_;

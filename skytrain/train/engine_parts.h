@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "skytrain/tensor/memory_budget.h"
 #include "skytrain/train/engine.h"
 #include "skytrain/train/spin_barrier.h"
 
@@ -36,8 +37,8 @@ struct Engine::Replica {
   int index = 0;
   std::unique_ptr<model::Model> model;
   std::vector<at::Tensor> buffer_sums;  // float buffers: sums over this replica's slots of the step
-  uint64_t buffer_slots = 0;
-  at::Tensor images, target;  // reused when the slot's size does not change
+  double buffer_weight = 0;             // of those slots, together
+  at::Tensor images, target;            // reused when the slot's size does not change
   // Results of the current step.
   double loss_sum = 0, squares = 0;
   uint64_t samples = 0;
@@ -47,6 +48,21 @@ struct Engine::Replica {
   TimeSplit time;
   std::thread thread;  // none for replica 0
 };
+
+// Runs `phase`; false when it threw, and then the replica has its failure.
+template <class Phase>
+bool guarded_by(Engine::Replica& replica, const Phase& phase) {
+  tensor::take_last_out_of_memory();  // what happened before is not of this phase
+  try {
+    phase();
+    return true;
+  } catch (...) {
+    // TorchScript's interpreter turns any exception into one of its own.
+    const std::optional<tensor::OutOfMemory> out_of_memory = tensor::take_last_out_of_memory();
+    replica.failure = out_of_memory ? std::make_exception_ptr(*out_of_memory) : std::current_exception();
+    return false;
+  }
+}
 
 // What all replicas work on together.
 struct Engine::Job {

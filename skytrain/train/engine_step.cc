@@ -21,16 +21,7 @@ void Engine::run_step(Replica& replica) {
   replica.time = {};
   // A phase that throws leaves its error in the replica and a flag that stops the others at the next barrier: every
   // replica passes all barriers of a step, whatever happens.
-  const auto guarded = [&replica](bool& ok, const auto& phase) {
-    try {
-      phase();
-    } catch (...) {
-      // TorchScript's interpreter turns any exception into one of its own.
-      const std::optional<tensor::OutOfMemory> out_of_memory = tensor::take_last_out_of_memory();
-      replica.failure = out_of_memory ? std::make_exception_ptr(*out_of_memory) : std::current_exception();
-      ok = false;
-    }
-  };
+  const auto guarded = [&replica](bool& ok, const auto& phase) { ok = guarded_by(replica, phase) && ok; };
   guarded(replica.finite, [&] { compute_gradients(replica); });
   Lap lap;
   const auto meet = [&] {  // all replicas
@@ -83,7 +74,7 @@ void Engine::compute_gradients(Replica& replica) {
   model.set_training(true);
   for (const tensor::NamedTensor& parameter : model.parameters()) parameter.tensor.mutable_grad().reset();
   for (const at::Tensor& sum : replica.buffer_sums) sum.zero_();
-  replica.buffer_slots = 0;
+  replica.buffer_weight = 0;
   lap.to(replica.time.other);
   const double step_samples = double(job_->slots->step_samples(job_->step));
   for (const data::Slot& slot : job_->slots->deal(job_->step, replica.index, options_.replicas))
@@ -101,8 +92,8 @@ void Engine::compute_slot(Replica& replica, const data::Slot& slot, double step_
   if (!replica.images.defined() || replica.images.size(0) != count) {
     replica.images.reset();  // freed before their successors take memory
     replica.target.reset();
-    replica.images =
-        at::empty({count, options_.input.channels, options_.input.height, options_.input.width}, options_.dtype);
+    replica.images = at::empty({count, options_.input.channels, options_.input.height, options_.input.width},
+                               options_.dtype, std::nullopt, std::nullopt, std::nullopt, options_.image_format);
     replica.target = options_.target_values == 0 ? at::empty({count}, at::kLong)
                                                  : at::empty({count, options_.target_values}, options_.dtype);
   }
@@ -111,6 +102,7 @@ void Engine::compute_slot(Replica& replica, const data::Slot& slot, double step_
   (*job_->fill)(slot, replica.images, replica.target);
   lap.to(replica.time.data);
 
+  if (options_.replicas == 1) seed_dropout(slot);
   at::Tensor loss;
   {
     const Autocast autocast(options_.precision);
@@ -127,8 +119,11 @@ void Engine::compute_slot(Replica& replica, const data::Slot& slot, double step_
   replica.loss_sum += slot_loss;
   replica.samples += slot.count;
   replica.finite = replica.finite && std::isfinite(slot_loss);
-  for (size_t i = 0; i < model.buffers().size(); ++i) replica.buffer_sums[i].add_(model.buffers()[i].tensor);
-  ++replica.buffer_slots;
+  // In slots of the step's first: equal slots weigh exactly 1.
+  const double weight = double(slot.count) / double(job_->slots->slot(job_->step, 0).count);
+  for (size_t i = 0; i < model.buffers().size(); ++i)
+    if (replica.buffer_sums[i].is_floating_point()) replica.buffer_sums[i].add_(model.buffers()[i].tensor, weight);
+  replica.buffer_weight += weight;
   note_peak(replica, peaks_.backward);
   lap.to(replica.time.backward);
 }
@@ -188,12 +183,13 @@ void Engine::average_part(Replica& replica) {
   }
 }
 
-// The buffers after a step are the mean over its slots of what each slot made of the buffers before it.
+// The buffers after a step are the mean over its slots, by their samples, of what each slot made of the buffers before
+// it.
 void Engine::merge_buffers() {
   const at::NoGradGuard no_grad;
   if (job_->start_buffers.empty()) return;
-  uint64_t slots = 0;
-  for (const auto& replica : replicas_) slots += replica->buffer_slots;
+  double weight = 0;
+  for (const auto& replica : replicas_) weight += replica->buffer_weight;
   for (size_t i = 0; i < job_->start_buffers.size(); ++i) {
     const at::Tensor& committed = job_->start_buffers[i];
     if (!committed.is_floating_point()) {  // counters: one step is one step
@@ -202,7 +198,7 @@ void Engine::merge_buffers() {
     }
     committed.copy_(replicas_[0]->buffer_sums[i]);
     for (size_t r = 1; r < replicas_.size(); ++r) committed.add_(replicas_[r]->buffer_sums[i]);
-    if (slots > 1) committed.mul_(1.0 / double(slots));
+    if (weight != 1) committed.mul_(1 / weight);
   }
 }
 

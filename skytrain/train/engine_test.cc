@@ -1,5 +1,6 @@
 #include "skytrain/train/engine.h"
 
+#include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include <map>
 
 #include "skytrain/base/error.h"
+#include "skytrain/tensor/memory_budget.h"
 #include "skytrain/train/loops.h"
 
 namespace skytrain::train {
@@ -142,6 +144,22 @@ TEST(Engine, AnExceptionOfOneReplicaReachesTheCallerAndTheEngineGoesOn) {
   EXPECT_EQ(train_steps(engine, slots, 0, 3).losses, train_steps(fresh, slots, 0, 3).losses);
 }
 
+// An allocation was refused and the refusal dealt with; the next error, of any kind, was then taken for that refusal.
+TEST(Engine, AnEarlierOutOfMemoryIsNotTheNextError) {
+  tensor::install_memory_budget();
+  Engine engine(model_spec("mlp"), optimizer_spec("sgd"), 7, options_of(1));
+  const data::Slots slots(50, 12, 4);
+  const auto refuse_and_forget = [] { EXPECT_THROW(at::empty({int64_t(1) << 50}, at::kByte), tensor::OutOfMemory); };
+  refuse_and_forget();
+  EXPECT_THROW(engine.step(slots, 0, {.lr = 0.01, .step = 1},
+                           [](const data::Slot&, const at::Tensor&, const at::Tensor&) {
+                             throw std::runtime_error("broken sample");
+                           }),
+               std::runtime_error);
+  refuse_and_forget();
+  EXPECT_THROW(engine.for_each_replica([](int) { throw std::runtime_error("broken sample"); }), std::runtime_error);
+}
+
 TEST(Engine, ClippingBoundsTheGlobalNorm) {
   Engine::Options options = options_of(2);
   options.clip_norm = 0.01;
@@ -228,13 +246,37 @@ TEST(Engine, AGroupThatMatchesNothingIsRefused) {
                                          {"*", "leaves nothing to train"}}) {
     optimizer.groups = {{.match = "fc1.*", .lr_scale = 0}, {.match = pattern, .lr_scale = 0}};
     try {
-      Engine(model_spec("mlp"), optimizer, 7, options_of(1));
+      const Engine engine(model_spec("mlp"), optimizer, 7, options_of(1));
       ADD_FAILURE() << pattern;
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), ErrorKind::kRecipe);
       EXPECT_NE(error.message().find(message), std::string::npos) << error.message();
     }
   }
+}
+
+// Weight decay that was asked for norms and biases did nothing beside no_decay: true.
+TEST(Engine, ADecayThatNoDecayTakesAwayIsRefused) {
+  recipe::OptimizerSpec optimizer = optimizer_spec("adamw");
+  optimizer.no_decay = true;
+  const auto refused = [&](const std::vector<recipe::ParameterGroupSpec>& groups) {
+    optimizer.groups = groups;
+    try {
+      Engine(model_spec("mlp"), optimizer, 7, options_of(1));
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kRecipe);
+      EXPECT_NE(error.message().find("its weight_decay is without effect"), std::string::npos) << error.message();
+      return true;
+    }
+    return false;
+  };
+  EXPECT_TRUE(refused({{.match = "*.bias", .weight_decay = 0.1}}));
+  EXPECT_TRUE(refused({{.match = "fc1.weight", .lr_scale = 0.5}, {.match = "fc1.*", .weight_decay = 0.1}}))
+      << "what could decay is of another group";
+  EXPECT_FALSE(refused({{.match = "*.bias", .weight_decay = 0}}));
+  EXPECT_FALSE(refused({{.match = "fc1.*", .weight_decay = 0.1}}));
+  optimizer.no_decay = false;
+  EXPECT_FALSE(refused({{.match = "*.bias", .weight_decay = 0.1}}));
 }
 
 TEST(CutParameters, PartsCoverEveryElementOnceOnCacheLines) {

@@ -30,11 +30,8 @@ void EvaluationWatch::restored(const RunState& state) {
   if (plateau_ && !state.plateau.is_null()) plateau_->from_json(state.plateau);
 }
 
-bool EvaluationWatch::better(const Evaluation& now, const Evaluation& before) const {
-  const double least = early_stop_ ? early_stop_->min_delta : 0;
-  const double gain =
-      (now.metric(*followed_).value() - before.metric(*followed_).value()) * (*followed_ == "loss" ? -1 : 1);
-  return gain > least;
+double EvaluationWatch::gain(double now, double before) const {
+  return *followed_ == "loss" ? before - now : now - before;
 }
 
 bool EvaluationWatch::evaluated(RunState& state) {
@@ -43,14 +40,17 @@ bool EvaluationWatch::evaluated(RunState& state) {
     state.plateau = plateau_->to_json();
   }
   if (!followed_) return false;
-  const bool best = !state.best || better(state.evaluation, *state.best);
-  if (best) {
-    state.best = state.evaluation;
-    state.evaluations_without_better = 0;
-  } else {
-    ++state.evaluations_without_better;
+  const double value = state.evaluation.metric(*followed_).value();
+  const bool best = !state.best || gain(value, state.best->metric(*followed_).value()) > 0;
+  if (best) state.best = state.evaluation;
+  if (early_stop_) {
+    if (!state.early_stop_value || gain(value, *state.early_stop_value) > early_stop_->min_delta) {
+      state.early_stop_value = value;
+      state.evaluations_without_better = 0;
+    } else if (++state.evaluations_without_better >= early_stop_->patience) {
+      state.stopped_early = true;
+    }
   }
-  if (early_stop_ && state.evaluations_without_better >= early_stop_->patience) state.stopped_early = true;
   return best;
 }
 

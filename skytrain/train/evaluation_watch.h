@@ -27,7 +27,7 @@ class EvaluationWatch {
   double lr_factor() const { return plateau_ ? plateau_->factor() : 1; }
 
  private:
-  bool better(const Evaluation& now, const Evaluation& before) const;
+  double gain(double now, double before) const;  // > 0: now is better, by the metric that is followed
 
   std::optional<Plateau> plateau_;
   std::string plateau_metric_;

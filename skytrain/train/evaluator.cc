@@ -9,7 +9,9 @@
 #include <cmath>
 #include <numeric>
 
+#include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
+#include "skytrain/tensor/memory_budget.h"
 
 namespace skytrain::train {
 namespace {
@@ -105,6 +107,23 @@ std::optional<EvaluationDetails> evaluate(Engine& engine, const data::Dataset& d
     details.result.metrics = {{"rmse", std::sqrt(details.result.loss)}};
   }
   return details;
+}
+
+std::optional<EvaluationDetails> evaluate_within_memory(Engine& engine, const data::Dataset& dataset,
+                                                        const data::BatchFiller& filler, int64_t outputs,
+                                                        int64_t& batch, const std::function<bool()>& stop,
+                                                        const std::function<void(const std::string&)>& note) {
+  for (;;) {
+    try {
+      return evaluate(engine, dataset, filler, outputs, batch, stop);
+    } catch (const tensor::OutOfMemory& full) {
+      if (batch == 1)
+        throw Error(ErrorKind::kEnvironment, "memory_budget", str(full.what(), "; a single sample does not fit"),
+                    "raise memory_budget, or use fewer devices");
+      batch = (batch + 1) / 2;
+      note(str(full.what(), ": evaluating in batches of ", batch));
+    }
+  }
 }
 
 OrderedJson to_json(const EvaluationDetails& details, const data::Dataset& dataset) {

@@ -33,6 +33,13 @@ inline constexpr size_t kMaxPictureBytes = 1 << 20;  // larger pictures are not 
 std::optional<EvaluationDetails> evaluate(Engine& engine, const data::Dataset& dataset, const data::BatchFiller& filler,
                                           int64_t outputs, int64_t batch, const std::function<bool()>& stop);
 
+// The same in smaller batches, which do not change its result, when one does not fit the memory budget: `batch` is
+// halved then, and `note` told. Throws Error(kEnvironment) when a single sample does not fit.
+std::optional<EvaluationDetails> evaluate_within_memory(Engine& engine, const data::Dataset& dataset,
+                                                        const data::BatchFiller& filler, int64_t outputs,
+                                                        int64_t& batch, const std::function<bool()>& stop,
+                                                        const std::function<void(const std::string&)>& note);
+
 // evaluation.json of docs/run-directory.md.
 OrderedJson to_json(const EvaluationDetails& details, const data::Dataset& dataset);
 

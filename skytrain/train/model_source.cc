@@ -10,6 +10,9 @@
 #include "skytrain/base/text.h"
 #include "skytrain/data/batch.h"
 #include "skytrain/model/torchscript.h"
+#include "skytrain/tensor/memory_budget.h"
+#include "skytrain/train/data_description.h"
+#include "skytrain/train/evaluator.h"
 #include "skytrain/train/init_weights.h"
 #include "skytrain/train/run_setup.h"
 #include "skytrain/train/saved_state.h"
@@ -22,6 +25,7 @@ std::unique_ptr<Engine> build_engine(FileSystem& fs, const ModelSource& source, 
                                      const TellNote& note) {
   const recipe::Recipe& recipe = source.recipe;
   const Machine machine = this_machine();
+  tensor::set_memory_budget(memory_limit(recipe, machine));
   Engine::Options options = engine_options(recipe, machine, input);
   options.loss = Loss(options.loss.kind());
   if (!source.checkpoint.empty()) options.ema = recipe.train.ema;
@@ -42,6 +46,16 @@ std::unique_ptr<Engine> build_engine(FileSystem& fs, const ModelSource& source, 
   return engine;
 }
 
+// As the checkpoint remembers them; older ones do not, and then the data themselves must be there.
+data::DatasetInfo training_data(FileSystem& fs, const ModelSource& source) {
+  if (!source.checkpoint.empty()) {
+    const checkpoint::Manifest manifest = checkpoint::read_manifest(fs, source.checkpoint);
+    if (manifest.state.is_object() && manifest.state.contains("data"))
+      return described_data(manifest.state["data"], source.checkpoint + "/manifest.json");
+  }
+  return data::open_dataset(fs, source.recipe.data.train, training_data_options(source.recipe))->info();
+}
+
 }  // namespace
 
 std::optional<EvaluationOutcome> evaluate_model(FileSystem& fs, const ModelSource& source, const TellNote& note,
@@ -51,16 +65,17 @@ std::optional<EvaluationOutcome> evaluate_model(FileSystem& fs, const ModelSourc
     throw Error(ErrorKind::kRecipe, "data.eval", "is not given: there is nothing to evaluate on",
                 "add it to the recipe, or with --set 'data.eval={…}'");
   // Classes and features with names mean what they meant in training.
-  const std::unique_ptr<data::Dataset> train = data::open_dataset(fs, recipe.data.train, training_data_options(recipe));
+  const data::DatasetInfo trained_on = training_data(fs, source);
   const std::unique_ptr<data::Dataset> dataset =
-      data::open_dataset(fs, *recipe.data.eval, evaluation_data_options(recipe, train->info()));
+      data::open_dataset(fs, *recipe.data.eval, evaluation_data_options(recipe, trained_on));
   const data::DatasetInfo& info = dataset->info();
   for (const std::string& line : info.notes) note(line);
   const data::BatchFiller filler(*dataset, recipe.data.transforms, recipe.seed, /*training=*/false);
   const std::unique_ptr<Engine> engine = build_engine(fs, source, {info.channels, info.height, info.width}, note);
   const double begin = Clock::real().monotonic_seconds();
+  int64_t batch = recipe.eval.batch;
   std::optional<EvaluationDetails> details =
-      evaluate(*engine, *dataset, filler, recipe.model.classes, recipe.eval.batch, stop);
+      evaluate_within_memory(*engine, *dataset, filler, recipe.model.classes, batch, stop, note);
   if (!details) return std::nullopt;
   details->result.seconds = Clock::real().monotonic_seconds() - begin;
   if (!source.checkpoint.empty()) details->result.step = checkpoint::read_manifest(fs, source.checkpoint).step;
@@ -70,7 +85,7 @@ std::optional<EvaluationOutcome> evaluate_model(FileSystem& fs, const ModelSourc
 
 void write_torchscript(FileSystem& fs, const ModelSource& source, const TellNote& note, const std::string& output) {
   const recipe::Recipe& recipe = source.recipe;
-  const data::DatasetInfo info = data::open_dataset(fs, recipe.data.train, training_data_options(recipe))->info();
+  const data::DatasetInfo info = training_data(fs, source);
   ModelSource single = source;
   single.recipe.devices = 1;
   const std::unique_ptr<Engine> engine = build_engine(fs, single, {info.channels, info.height, info.width}, note);

@@ -117,7 +117,7 @@ std::vector<at::Tensor> add_moment(std::vector<tensor::NamedTensor>& state, cons
                                    const std::vector<tensor::NamedTensor>& parameters) {
   std::vector<at::Tensor> added;
   for (const tensor::NamedTensor& parameter : parameters) {
-    added.push_back(at::zeros_like(parameter.tensor.detach(), at::MemoryFormat::Contiguous));
+    added.push_back(at::zeros_like(parameter.tensor.detach(), at::MemoryFormat::Preserve));
     state.push_back({moment + "." + parameter.name, added.back()});
   }
   return added;

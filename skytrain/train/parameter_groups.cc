@@ -10,7 +10,8 @@
 namespace skytrain::train {
 
 at::Tensor flat_slice(const at::Tensor& tensor, const ParameterSlice& slice) {
-  return tensor.view({-1}).slice(0, slice.begin, slice.end);
+  TORCH_INTERNAL_ASSERT(tensor.is_non_overlapping_and_dense());
+  return tensor.as_strided({slice.end - slice.begin}, {1}, tensor.storage_offset() + slice.begin);
 }
 
 std::vector<std::vector<ParameterSlice>> cut_parameters(const std::vector<tensor::NamedTensor>& parameters, int parts) {
@@ -37,13 +38,14 @@ std::vector<std::vector<ParameterSlice>> cut_parameters(const std::vector<tensor
 std::vector<ParameterSettings> settings_of(const recipe::OptimizerSpec& spec,
                                            const std::vector<tensor::NamedTensor>& parameters) {
   std::vector<ParameterSettings> settings;
-  std::vector<bool> used(spec.groups.size());
+  std::vector<bool> used(spec.groups.size()), decays(spec.groups.size());
   for (const tensor::NamedTensor& parameter : parameters) {
     ParameterSettings own{1, spec.weight_decay};
     for (size_t g = 0; g < spec.groups.size(); ++g) {
       const recipe::ParameterGroupSpec& group = spec.groups[g];
       if (fnmatch(group.match.c_str(), parameter.name.c_str(), 0) != 0) continue;
       used[g] = true;
+      if (parameter.tensor.dim() > 1) decays[g] = true;
       own.lr_scale = group.lr_scale;
       if (group.weight_decay) own.weight_decay = *group.weight_decay;
       break;
@@ -51,11 +53,17 @@ std::vector<ParameterSettings> settings_of(const recipe::OptimizerSpec& spec,
     if (spec.no_decay && parameter.tensor.dim() <= 1) own.weight_decay = 0;
     settings.push_back(own);
   }
+  for (size_t g = 0; spec.no_decay && g < spec.groups.size(); ++g)
+    if (spec.groups[g].weight_decay.value_or(0) > 0 && used[g] && !decays[g])
+      throw Error(ErrorKind::kRecipe, str("train.optimizer.groups[", g, "].", printable(spec.groups[g].match, 60)),
+                  "its weight_decay is without effect: it matches norms and biases only, which no_decay leaves alone",
+                  "remove no_decay: true, and give the other norms and biases weight_decay: 0");
   if (std::all_of(settings.begin(), settings.end(), [](const ParameterSettings& own) { return own.lr_scale == 0; }))
     throw Error(ErrorKind::kRecipe, "train.optimizer.groups", "lr_scale 0 for every parameter leaves nothing to train");
   for (size_t g = 0; g < used.size(); ++g) {
     if (used[g]) continue;
     std::vector<std::string> names;
+    names.reserve(parameters.size());
     for (const tensor::NamedTensor& parameter : parameters) names.push_back(parameter.name);
     const bool shadowed = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
       return fnmatch(spec.groups[g].match.c_str(), name.c_str(), 0) == 0;

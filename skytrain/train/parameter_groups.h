@@ -13,7 +13,7 @@
 
 namespace skytrain::train {
 
-// A part of one parameter: elements [begin, end) of its flattened form.
+// A part of one parameter: elements [begin, end) of its memory, in the order in which they lie there.
 struct ParameterSlice {
   size_t parameter = 0;
   int64_t begin = 0, end = 0;
@@ -22,7 +22,7 @@ struct ParameterSlice {
 // Cuts all elements of `parameters`, laid end to end, into `parts` nearly equal parts; cuts lie on cache lines.
 std::vector<std::vector<ParameterSlice>> cut_parameters(const std::vector<tensor::NamedTensor>& parameters, int parts);
 
-// The flat view of a slice of `tensor` (contiguous), without autograd history.
+// The flat view of a slice of `tensor`, which has no gaps, without autograd history.
 at::Tensor flat_slice(const at::Tensor& tensor, const ParameterSlice& slice);
 
 // What holds for one parameter.

@@ -1,45 +1,48 @@
 #include "skytrain/train/precision_check.h"
 
-#include <ATen/core/grad_mode.h>
-
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <limits>
-#include <vector>
 
 #include "skytrain/base/text.h"
+#include "skytrain/train/model_trial.h"
 
 namespace skytrain::train {
 namespace {
+
+constexpr int kLeastRounds = 3, kMostRounds = 20;
+constexpr double kSecondsOfRounds = 0.3;
 
 struct Pass {
   double seconds = std::numeric_limits<double>::infinity(), loss = 0, gradient_norm = 0;
 };
 
-// The fastest of two, after one that fills caches and lets oneDNN choose its kernels.
-Pass measure(model::Model& model, const Loss& loss, const at::Tensor& images, const at::Tensor& target,
-             Precision precision) {
-  Pass pass;
-  for (int i = 0; i < 3; ++i) {
-    for (const tensor::NamedTensor& parameter : model.parameters()) parameter.tensor.mutable_grad().reset();
-    const auto begin = std::chrono::steady_clock::now();
-    at::Tensor sum;
-    {
-      const Autocast autocast(precision);
-      sum = loss.sum(model.forward(images).to(at::kFloat), target).div(images.size(0));
-    }
-    sum.backward();
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (i > 0) pass.seconds = std::min(pass.seconds, seconds);
-    pass.loss = sum.item<double>();
+// Of all threads of this process: on a busy machine the clock on the wall measures the others.
+double cpu_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
+}
+
+// One forward and backward pass; keeps the least time of all calls.
+void measure(ModelTrial& trial, model::Model& model, const Loss& loss, const at::Tensor& images,
+             const at::Tensor& target, Precision precision, Pass& pass) {
+  trial.drop_gradients();
+  const double begin = cpu_seconds();
+  at::Tensor sum;
+  {
+    const Autocast autocast(precision);
+    sum = loss.sum(model.forward(images).to(at::kFloat), target).div(images.size(0));
   }
+  sum.backward();
+  pass.seconds = std::min(pass.seconds, cpu_seconds() - begin);
+  pass.loss = sum.item<double>();
   double squares = 0;
   for (const tensor::NamedTensor& parameter : model.parameters())
     if (const at::Tensor& gradient = parameter.tensor.grad(); gradient.defined())
       squares += gradient.to(at::kDouble).pow(2).sum().item<double>();
   pass.gradient_norm = std::sqrt(squares);
-  return pass;
 }
 
 double difference(double a, double b) { return std::abs(a - b) / std::max(std::abs(a), 1e-12); }
@@ -57,15 +60,14 @@ bool multiplies_bf16() {
 PrecisionChoice choose_precision(model::Model& model, const Loss& loss, const at::Tensor& images,
                                  const at::Tensor& target) {
   if (!multiplies_bf16()) return {Precision::kFp32, "this processor has no bfloat16 instructions"};
-  std::vector<at::Tensor> buffers;
-  for (const tensor::NamedTensor& buffer : model.buffers()) buffers.push_back(buffer.tensor.clone());
-  model.set_training(true);
-  const Pass fp32 = measure(model, loss, images, target, Precision::kFp32);
-  const Pass bf16 = measure(model, loss, images, target, Precision::kBf16);
-  {
-    const at::NoGradGuard no_grad;
-    for (size_t i = 0; i < buffers.size(); ++i) model.buffers()[i].tensor.copy_(buffers[i]);
-    for (const tensor::NamedTensor& parameter : model.parameters()) parameter.tensor.mutable_grad().reset();
+  ModelTrial trial(model);
+  Pass fp32, bf16;
+  const double begin = cpu_seconds();
+  // In turns, so that both meet the same machine; the first of each fills caches and lets oneDNN choose its kernels.
+  for (int round = 0; round < kMostRounds && (round < kLeastRounds || cpu_seconds() - begin < kSecondsOfRounds);
+       ++round) {
+    measure(trial, model, loss, images, target, Precision::kFp32, fp32);
+    measure(trial, model, loss, images, target, Precision::kBf16, bf16);
   }
   const double gain = fp32.seconds / bf16.seconds;
   const double off = std::max(difference(fp32.loss, bf16.loss), difference(fp32.gradient_norm, bf16.gradient_norm));

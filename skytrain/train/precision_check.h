@@ -17,9 +17,9 @@ struct PrecisionChoice {
 };
 
 // bf16 where the processor multiplies it (AVX-512 BF16, AMX), a forward and backward pass of one slot is at least
-// kLeastGain times as fast as in fp32, and its loss and gradient norm differ from fp32's by at most kMostDifference of
-// themselves; otherwise fp32. The margin keeps noise of the clock from deciding between two that are alike.
-// images [n, C, H, W], target: a slot. The model's gradients and buffers are as before when it returns.
+// kLeastGain times as fast as in fp32 (by the processor's time), and its loss and gradient norm differ from fp32's by
+// at most kMostDifference of themselves; otherwise fp32. The margin keeps noise of the clock from deciding between two
+// that are alike. images [n, C, H, W], target: a slot. The model's gradients and buffers are as before when it returns.
 inline constexpr double kLeastGain = 1.2, kMostDifference = 0.05;
 PrecisionChoice choose_precision(model::Model& model, const Loss& loss, const at::Tensor& images,
                                  const at::Tensor& target);

@@ -1,11 +1,15 @@
 #include "skytrain/train/run_setup.h"
 
 #include <ATen/Parallel.h>
-#include <ATen/ops/empty.h>
 
 #include <algorithm>
 #include <limits>
+#include <optional>
+#include <span>
 
+#include "skytrain/base/error.h"
+#include "skytrain/base/text.h"
+#include "skytrain/tensor/memory_budget.h"
 #include "skytrain/train/precision_check.h"
 #include "skytrain/train/run_plan.h"
 
@@ -30,6 +34,17 @@ data::OpenOptions evaluation_data_options(const recipe::Recipe& recipe, const da
   return options;
 }
 
+void check_target_values(const recipe::Recipe& recipe, const data::Dataset& dataset) {
+  const data::DatasetInfo& info = dataset.info();
+  if (recipe.train.loss != "bce" || info.values == 0) return;
+  for (uint64_t i = 0; i < info.samples; ++i)
+    for (const float value : std::span(dataset.values(i), size_t(info.values)))
+      if (!(value >= 0 && value <= 1))
+        throw Error(ErrorKind::kData, dataset.name(i),
+                    str("has the target ", shortest_double(double(value)), ", and bce takes values from 0 to 1"),
+                    "scale the column, or set train.loss: mse");
+}
+
 at::MemoryFormat memory_format_of(const recipe::Recipe& recipe) {
   return recipe.train.memory_format == "channels_last" ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
 }
@@ -48,17 +63,29 @@ Engine::Options engine_options(const recipe::Recipe& recipe, const Machine& mach
 std::pair<std::string, std::string> measure_precision(const recipe::Recipe& recipe, const Machine& machine,
                                                       const DataFeed& feed, const data::DatasetInfo& info,
                                                       model::Model& model) {
-  const data::Slot slot = RunPlan(recipe, info.samples).slots().slot(0, 0);
-  const int64_t count = int64_t(slot.count);
-  const at::Tensor images = at::empty({count, info.channels, info.height, info.width}, at::kFloat);
-  const at::Tensor target =
-      feed.target_values() == 0 ? at::empty({count}, at::kLong) : at::empty({count, feed.target_values()}, at::kFloat);
-  feed.fill(slot, images, target);
+  data::Slot slot = RunPlan(recipe, info.samples).slots().slot(0, 0);
   const Engine::Options options = engine_options(recipe, machine, {info.channels, info.height, info.width});
   at::set_num_threads(options.threads_per_replica);
-  const PrecisionChoice choice =
-      choose_precision(model, options.loss, images.contiguous(options.memory_format), target);
-  return {to_string(choice.precision), choice.reason};
+  model.set_activation_checkpointing(recipe.train.activation_checkpointing);
+  for (;; slot.count = (slot.count + 1) / 2) {
+    tensor::take_last_out_of_memory();  // what happened before is not of this measurement
+    try {
+      const Batch batch = feed.batch(slot);
+      const PrecisionChoice choice =
+          choose_precision(model, options.loss, batch.images.contiguous(options.memory_format), batch.target);
+      return {to_string(choice.precision), choice.reason};
+    } catch (const std::exception&) {
+      // TorchScript's interpreter turns any exception into one of its own.
+      const std::optional<tensor::OutOfMemory> full = tensor::take_last_out_of_memory();
+      if (!full) throw;
+      if (slot.count == 1) throw tensor::OutOfMemory(*full);
+    }
+  }
+}
+
+int64_t workers_of(const recipe::Recipe& recipe, const data::Dataset& dataset) {
+  if (recipe.data.workers) return *recipe.data.workers;
+  return dataset.encoded_pictures() == nullptr ? 0 : this_machine().cores;
 }
 
 uint64_t memory_limit(const recipe::Recipe& recipe, const Machine& machine) {

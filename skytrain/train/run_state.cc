@@ -71,6 +71,7 @@ Json RunState::to_json() const {
                {"spike_detector", spike_detector}};
   if (evaluated) json["evaluation"] = with_step(evaluation);
   if (best) json["best"] = with_step(*best);
+  if (early_stop_value) json["early_stop_value"] = *early_stop_value;
   return json;
 }
 
@@ -98,6 +99,7 @@ RunState RunState::from_json(const Json& json, uint64_t step, const std::string&
       state.evaluated = true;
       state.evaluation = evaluation_from_json(json.at("evaluation"));
     }
+    if (json.contains("early_stop_value")) state.early_stop_value = json.at("early_stop_value").get<double>();
     if (json.contains("best")) state.best = evaluation_from_json(json.at("best"));
     return state;
   } catch (const Json::exception& error) {

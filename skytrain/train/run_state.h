@@ -44,7 +44,8 @@ struct RunState {
   Evaluation evaluation;
   // Of the evaluations so far, by the metric that early stopping or checkpoint.best name.
   std::optional<Evaluation> best;
-  int64_t evaluations_without_better = 0;
+  std::optional<double> early_stop_value;  // of the last evaluation that was better by early_stop.min_delta
+  int64_t evaluations_without_better = 0;  // since then
   bool stopped_early = false;
   Json plateau, scaler, spike_detector;  // states of these objects; null where the run has none
 

@@ -1,8 +1,11 @@
 #include "skytrain/train/saved_state.h"
 
+#include <set>
+
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
+#include "skytrain/train/data_description.h"
 #include "skytrain/train/loops.h"
 
 namespace skytrain::train {
@@ -26,17 +29,36 @@ checkpoint::Manifest load_engine_state(FileSystem& fs, const std::string& checkp
 SavedState::SavedState(FileSystem& fs, Clock& clock, std::string directory, std::string recipe_fingerprint)
     : fs_(fs), clock_(clock), directory_(std::move(directory)), recipe_fingerprint_(std::move(recipe_fingerprint)) {}
 
+void SavedState::set_data(const data::DatasetInfo& info) {
+  data_fingerprint_ = info.fingerprint;
+  data_description_ = describe_data(info);
+}
+
+Json SavedState::state_json(const RunState& state) const {
+  return {{"run", state.to_json()},
+          {"recipe_fingerprint", recipe_fingerprint_},
+          {"data_fingerprint", data_fingerprint_},
+          {"data", data_description_}};
+}
+
+void SavedState::amend(const RunState& state) {
+  if (newest_path_.empty() || newest_step_ != state.step) return;
+  checkpoint::amend_state(fs_, newest_path_, state_json(state));
+}
+
 std::string SavedState::save(const Engine& engine, const RunState& state, uint64_t samples, int64_t keep,
                              std::optional<uint64_t> spared, std::vector<std::string>* notes) {
-  const std::vector<tensor::NamedTensor> tensors = engine.state();
+  std::vector<tensor::NamedTensor> tensors = engine.state();
   std::vector<checkpoint::NamedArray> arrays;
-  for (const tensor::NamedTensor& item : tensors) arrays.push_back(tensor::as_array(item.name, item.tensor));
+  for (tensor::NamedTensor& item : tensors) {
+    item.tensor = tensor::in_logical_order(item.tensor);
+    arrays.push_back(tensor::as_array(item.name, item.tensor));
+  }
   checkpoint::Manifest manifest;
   manifest.step = state.step;
   manifest.samples = samples;
   manifest.created_unix_seconds = clock_.unix_seconds();
-  manifest.state = {
-      {"run", state.to_json()}, {"recipe_fingerprint", recipe_fingerprint_}, {"data_fingerprint", data_fingerprint_}};
+  manifest.state = state_json(state);
   newest_path_ = checkpoint::commit(fs_, directory_, manifest, arrays);
   newest_step_ = state.step;
   if (keep > 0) {
@@ -83,8 +105,11 @@ std::optional<RunState> SavedState::restore(Engine& engine, std::vector<std::str
   return RunState::from_json(manifest.state.at("run"), manifest.step, where);
 }
 
-bool SavedState::finite(const Engine& engine) {
+bool SavedState::finite(Engine& engine) {
+  std::set<std::string> buffers;
+  for (const tensor::NamedTensor& buffer : engine.model().buffers()) buffers.insert("model." + buffer.name);
   for (const tensor::NamedTensor& item : engine.state()) {
+    if (buffers.contains(item.name)) continue;
     if (item.tensor.scalar_type() == at::kFloat &&
         !all_finite(item.tensor.const_data_ptr<float>(), item.tensor.numel()))
       return false;

@@ -11,6 +11,7 @@
 #include "skytrain/base/clock.h"
 #include "skytrain/base/file_system.h"
 #include "skytrain/checkpoint/checkpoint.h"
+#include "skytrain/data/dataset.h"
 #include "skytrain/train/engine.h"
 #include "skytrain/train/run_state.h"
 
@@ -24,8 +25,8 @@ class SavedState {
  public:
   // directory: <run>/checkpoints. recipe_fingerprint: kept in each manifest.
   SavedState(FileSystem& fs, Clock& clock, std::string directory, std::string recipe_fingerprint);
-  // Of the training data: a checkpoint of another data set is refused on restore.
-  void set_data_fingerprint(std::string fingerprint) { data_fingerprint_ = std::move(fingerprint); }
+  // The training data: a checkpoint of another data set is refused on restore.
+  void set_data(const data::DatasetInfo& info);
 
   // Commits a checkpoint and removes those beyond the `keep` newest (0: removes none), but not that of step `spared`.
   // Returns its path. Old ones that can't be removed are no reason to end a run: a line about them goes to `notes`.
@@ -38,16 +39,22 @@ class SavedState {
   // can't be read: going on from an older state would throw work away.
   std::optional<RunState> restore(Engine& engine, std::vector<std::string>* notes);
 
+  // Replaces the run's state in the newest checkpoint, whose tensors stay: for an evaluation that was made later.
+  void amend(const RunState& state);
+
   uint64_t newest_step() const { return newest_step_; }
   const std::string& newest_path() const { return newest_path_; }
 
-  // Whether all of the engine's floating-point state is finite.
-  static bool finite(const Engine& engine);
+  // Whether weights, their mean and the optimizer's state are finite. A buffer may hold infinities: a mask does.
+  static bool finite(Engine& engine);
 
  private:
+  Json state_json(const RunState& state) const;
+
   FileSystem& fs_;
   Clock& clock_;
   std::string directory_, recipe_fingerprint_, data_fingerprint_;
+  Json data_description_;
   uint64_t newest_step_ = 0;
   std::string newest_path_;
 };

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "skytrain/base/error.h"
 
 namespace skytrain::train {
@@ -29,7 +31,9 @@ class SavedStateTest : public testing::Test {
 
   SavedState open(const std::string& data = "data") {
     SavedState saved(fs, clock, kDirectory, "recipe");
-    saved.set_data_fingerprint(data);
+    data::DatasetInfo info;
+    info.fingerprint = data;
+    saved.set_data(info);
     return saved;
   }
 
@@ -74,6 +78,72 @@ TEST_F(SavedStateTest, WhatWasSavedComesBackWithTheSameBits) {
   EXPECT_TRUE(notes.empty());
   for (size_t i = 0; i < engine.state().size(); ++i)
     EXPECT_TRUE(at::equal(engine.state()[i].tensor, other.state()[i].tensor)) << engine.state()[i].name;
+}
+
+// The weights of a convolution, their moments and their mean lie in memory in another order than in the file.
+class SavedChannelsLast : public SavedStateTest {
+ protected:
+  static std::unique_ptr<Engine> make(at::MemoryFormat format, uint64_t seed) {
+    recipe::ModelSpec model;
+    model.name = "convnet";
+    model.width = 4;
+    recipe::OptimizerSpec optimizer;
+    optimizer.name = "adam";
+    Engine::Options options;
+    options.replicas = 2;
+    options.ema = 0.9;
+    options.memory_format = format;
+    options.input = {3, 8, 8};
+    return std::make_unique<Engine>(model, optimizer, seed, options);
+  }
+  static void step(Engine& engine, uint64_t from, uint64_t to) {
+    const auto fill = [](const data::Slot& slot, const at::Tensor& images, const at::Tensor& labels) {
+      for (int64_t i = 0; i < images.numel(); ++i)
+        images.mutable_data_ptr<float>()[i] = float((slot.begin * 31 + uint64_t(i) * 7919) % 256) / 128 - 1;
+      for (int64_t i = 0; i < labels.numel(); ++i) labels.mutable_data_ptr<int64_t>()[i] = i % 10;
+    };
+    for (uint64_t at = from; at < to; ++at)
+      EXPECT_TRUE(engine.step(data::Slots(16, 8, 4), at, {.lr = 0.01, .step = at + 1}, fill).finite);
+  }
+  static void expect_same_bits(const Engine& a, const Engine& b) {
+    for (size_t i = 0; i < a.state().size(); ++i)
+      EXPECT_TRUE(at::equal(a.state()[i].tensor, b.state()[i].tensor)) << a.state()[i].name;
+  }
+};
+
+TEST_F(SavedChannelsLast, IsInLogicalOrderInTheFile) {
+  const auto trained = make(at::MemoryFormat::ChannelsLast, 7);
+  step(*trained, 0, 3);
+  int reordered = 0;
+  for (const tensor::NamedTensor& item : trained->state()) {
+    if (item.tensor.dim() != 4) continue;
+    EXPECT_TRUE(item.tensor.is_contiguous(at::MemoryFormat::ChannelsLast)) << item.name;
+    reordered += item.tensor.is_contiguous() ? 0 : 1;
+  }
+  EXPECT_GE(reordered, 4 * 3) << "weights, mean and two moments of the convolutions beyond the first";
+  RunState state;
+  state.step = 3;
+  SavedState saved = open();
+  const std::string path = saved.save(*trained, state, 24, /*keep=*/10, /*spared=*/std::nullopt, nullptr);
+
+  const checkpoint::Manifest manifest = checkpoint::read_manifest(fs, path);
+  const checkpoint::LoadedFile file = checkpoint::load_file(fs, path, manifest.files.at(0));
+  for (const tensor::NamedTensor& item : trained->state()) {
+    const at::Tensor expected = item.tensor.contiguous();
+    const auto bytes = file.bytes(item.name);
+    ASSERT_EQ(bytes.size(), expected.nbytes()) << item.name;
+    EXPECT_EQ(std::memcmp(bytes.data(), expected.const_data_ptr(), bytes.size()), 0) << item.name;
+  }
+
+  std::vector<std::string> notes;
+  const auto again = make(at::MemoryFormat::ChannelsLast, 99), contiguous = make(at::MemoryFormat::Contiguous, 99);
+  ASSERT_TRUE(open().restore(*again, &notes));
+  ASSERT_TRUE(open().restore(*contiguous, &notes));
+  expect_same_bits(*trained, *again);
+  expect_same_bits(*trained, *contiguous);
+  step(*trained, 3, 6);
+  step(*again, 3, 6);
+  expect_same_bits(*trained, *again);
 }
 
 TEST_F(SavedStateTest, WithoutACheckpointThereIsNothingToRestore) {

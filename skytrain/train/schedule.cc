@@ -19,7 +19,7 @@ double cosine_between(double from, double to, double at) {
 
 Schedule::Schedule(const recipe::ScheduleSpec& spec, double base_lr, uint64_t batch, uint64_t samples_per_epoch,
                    uint64_t total_samples)
-    : spec_(spec), base_(base_lr), batch_(batch), total_(total_samples) {
+    : spec_(spec), base_(base_lr), batch_(std::min(batch, samples_per_epoch)), total_(total_samples) {
   const auto samples = [&](const recipe::Duration& duration) {
     return recipe::to_samples(duration, batch, samples_per_epoch, total_samples);
   };

@@ -79,6 +79,27 @@ TEST(Schedule, StepsFallWhereTheySay) {
   EXPECT_DOUBLE_EQ(build(spec).rate(64), 0.001);
 }
 
+// An epoch of 20 samples in batches of 8 has 3 steps. Steps were counted as 8 samples each, so that every 3 steps came
+// after 4, and with a batch larger than the data a warm-up of n steps took n batches of samples that never came.
+TEST(Schedule, StepsAreStepsThoughTheLastOfAnEpochIsShort) {
+  recipe::ScheduleSpec spec = spec_of("step");
+  spec.every = {3, Duration::Unit::kSteps};
+  spec.gamma = 0.5;
+  const Schedule step(spec, 0.1, /*batch=*/8, /*samples_per_epoch=*/20, /*total_samples=*/60);
+  const auto samples_before = [](uint64_t steps) { return steps / 3 * 20 + steps % 3 * 8; };
+  for (int i = 0; i < 9; ++i) EXPECT_DOUBLE_EQ(step.rate(samples_before(uint64_t(i))), 0.1 * std::pow(0.5, i / 3)) << i;
+
+  spec = spec_of("multistep");
+  spec.milestones = {{4, Duration::Unit::kSteps}};
+  const Schedule multistep(spec, 0.1, 8, 20, 60);
+  for (int i = 0; i < 9; ++i) EXPECT_DOUBLE_EQ(multistep.rate(samples_before(uint64_t(i))), i < 4 ? 0.1 : 0.01) << i;
+
+  spec = spec_of("constant");
+  spec.warmup = {4, Duration::Unit::kSteps};
+  const Schedule warmup(spec, 0.1, /*batch=*/1000, /*samples_per_epoch=*/20, /*total_samples=*/200);
+  for (int i = 0; i < 10; ++i) EXPECT_DOUBLE_EQ(warmup.rate(uint64_t(i) * 20), 0.1 * std::min(1.0, (i + 1) / 4.0)) << i;
+}
+
 TEST(Schedule, MilestonesThatDoNotRiseAreRefused) {
   recipe::ScheduleSpec spec = spec_of("multistep");
   spec.milestones = {{1, Duration::Unit::kEpochs}, {5, Duration::Unit::kSteps}};  // the same place

@@ -18,6 +18,7 @@ double SpikeDetector::limit() const {
 
 void SpikeDetector::observe(double loss) {
   ++seen_;
+  in_a_row_ = 0;
   // Weighted like a plain mean until the window is full, so that the first steps do not count for ever.
   const double weight = 1 / double(std::min(seen_, window_));
   const double difference = loss - mean_;
@@ -25,10 +26,20 @@ void SpikeDetector::observe(double loss) {
   variance_ = (1 - weight) * (variance_ + weight * difference * difference);
 }
 
-Json SpikeDetector::to_json() const { return {{"seen", seen_}, {"mean", mean_}, {"variance", variance_}}; }
+bool SpikeDetector::observe_spike() {
+  if (++in_a_row_ < kMostInARow) return false;
+  seen_ = in_a_row_ = 0;
+  mean_ = variance_ = 0;
+  return true;
+}
+
+Json SpikeDetector::to_json() const {
+  return {{"seen", seen_}, {"in_a_row", in_a_row_}, {"mean", mean_}, {"variance", variance_}};
+}
 
 void SpikeDetector::from_json(const Json& json) {
   seen_ = json.at("seen");
+  in_a_row_ = json.value("in_a_row", uint64_t{0});
   mean_ = json.at("mean");
   variance_ = json.at("variance");
 }

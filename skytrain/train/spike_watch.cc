@@ -13,13 +13,13 @@ SpikeWatch::SpikeWatch(FileSystem& fs, Clock& clock, const std::string& run_dire
   if (!state.spike_detector.is_null()) detector_.from_json(state.spike_detector);
 }
 
-bool SpikeWatch::observe(double loss, uint64_t step, const data::Slots& slots, const DataFeed& feed) {
+SpikeWatch::Verdict SpikeWatch::observe(double loss, uint64_t step, const data::Slots& slots, const DataFeed& feed) {
   if (loss <= detector_.limit()) {
     detector_.observe(loss);
-    return false;
+    return Verdict::kNone;
   }
   record(loss, step, slots, feed);
-  return true;
+  return detector_.observe_spike() ? Verdict::kNewLevel : Verdict::kSpike;
 }
 
 void SpikeWatch::record(double loss, uint64_t step, const data::Slots& slots, const DataFeed& feed) {

@@ -26,8 +26,13 @@ class SpikeWatch {
   // The largest loss that is no spike.
   double limit() const { return detector_.limit(); }
   double mean() const { return detector_.mean(); }
-  // After step `step` (1-based) with this mean loss. True: it was a spike, and is written down.
-  bool observe(double loss, uint64_t step, const data::Slots& slots, const DataFeed& feed);
+  enum class Verdict {
+    kNone,
+    kSpike,
+    kNewLevel,  // the last of SpikeDetector::kMostInARow spikes
+  };
+  // After step `step` (1-based) with this mean loss. A spike is written down.
+  Verdict observe(double loss, uint64_t step, const data::Slots& slots, const DataFeed& feed);
 
   Json to_json() const { return detector_.to_json(); }
 

@@ -14,6 +14,7 @@
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
 #include "skytrain/data/batch.h"
+#include "skytrain/model/flops.h"
 #include "skytrain/recipe/resolve.h"
 #include "skytrain/tensor/memory_budget.h"
 #include "skytrain/train/auto_decisions.h"
@@ -23,6 +24,7 @@
 #include "skytrain/train/evaluation_watch.h"
 #include "skytrain/train/evaluator.h"
 #include "skytrain/train/init_weights.h"
+#include "skytrain/train/prefetcher.h"
 #include "skytrain/train/run_log.h"
 #include "skytrain/train/run_plan.h"
 #include "skytrain/train/run_setup.h"
@@ -53,7 +55,11 @@ class Run {
 
   TrainOutcome run() {
     open();
-    if (state_.evaluation_pending && !evaluate()) return outcome(/*interrupted=*/true);
+    if (state_.evaluation_pending) {
+      if (!evaluate()) return outcome(/*interrupted=*/true);
+      log_->sync();  // before the checkpoint says that the evaluation is done, as in save()
+      saved_->amend(state_);
+    }
     while (state_.step < plan_->total_steps() && !state_.stopped_early) {
       if (stop_()) return interrupt();
       step();
@@ -81,6 +87,7 @@ class Run {
         return data::open_dataset(fs_, *recipe_.data.eval, evaluation_data_options(recipe_, info));
       });
     for (const std::string& note : info.notes) observer_.note(/*warning=*/false, note);
+    check_target_values(recipe_, *train_data_);
     input_ = {info.channels, info.height, info.width};
     feed_.emplace(*train_data_, recipe_);
     watch_.emplace(recipe_, /*of_classes=*/info.values == 0);
@@ -95,11 +102,15 @@ class Run {
     RunStarted started;
     started.parameters = model::count_parameters(*built);
     const Measurements measurements{
+        .sample_flops = [&] { return model::count_flops(*built, input_); },
         .batch = [&](const recipe::Recipe& so_far) { return choose_batch(so_far, machine, *feed_, info, *built); },
         .precision =
             [&](const recipe::Recipe& so_far) { return measure_precision(so_far, machine, *feed_, info, *built); }};
     started.decisions = decide(recipe_, started.parameters, machine, measurements);
     started.recipe = recipe_;
+    feed_->set_memory_format(memory_format_of(recipe_));
+    if (*recipe_.train.slot == 1 && !built->buffers().empty())
+      observer_.note(/*warning=*/true, "train.slot is 1: batch norm, where there is one, sees a sample at a time");
     plan_.emplace(recipe_, info.samples);
     schedule_.emplace(recipe_.train.schedule, recipe_.train.optimizer.lr, uint64_t(recipe_.train.batch), info.samples,
                       plan_->total_samples());
@@ -110,7 +121,7 @@ class Run {
     if (evaluation_data.valid()) open_evaluation(evaluation_data.get());
 
     saved_.emplace(fs_, clock_, options_.run_directory + "/checkpoints", recipe::fingerprint(options_.recipe));
-    saved_->set_data_fingerprint(info.fingerprint);
+    saved_->set_data(info);
     if (options_.resume) restore();
     drop_stale_evaluation();
     log_.emplace(fs_, clock_, options_.run_directory, state_.step, info.samples, state_.evaluation_pending);
@@ -118,6 +129,7 @@ class Run {
       spikes_.emplace(fs_, clock_, options_.run_directory, *recipe_.train.loss_spike, state_);
     log_every_ = options_.log_every > 0 ? options_.log_every : plan_->default_log_every();
     last_save_ = clock_.monotonic_seconds();
+    start_prefetcher();
 
     started.resume_step = state_.step;
     started.resume_samples = samples();
@@ -144,6 +156,7 @@ class Run {
     options.clip_value = recipe_.train.clip_value;
     options.ema = recipe_.train.ema;
     options.target_values = feed_->target_values();
+    options.image_format = feed_->image_format();
     options.activation_checkpointing = recipe_.train.activation_checkpointing;
     return options;
   }
@@ -154,6 +167,9 @@ class Run {
     for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
     if (state_.slot > 0) use_slot(state_.slot);
     watch_->restored(state_);
+    if (state_.stopped_early)
+      observer_.note(/*warning=*/true, str("this run stopped early after step ", state_.step,
+                                           ", which holds for a longer one too; start another with --resume never"));
     if (!state_.scaler.is_null()) engine_->scaler().from_json(state_.scaler);
   }
 
@@ -194,8 +210,8 @@ class Run {
 
   // A step whose activations do not fit is tried again in smaller slots: nothing of it was applied.
   StepResult step_within_memory(const StepSettings& settings) {
-    const auto fill = [this](const data::Slot& slot, const at::Tensor& images, const at::Tensor& target) {
-      feed_->fill(slot, images, target);
+    const auto fill = [this](const data::Slot& slot, at::Tensor& images, at::Tensor& target) {
+      prefetcher_ ? prefetcher_->take(state_.step, slot, images, target) : feed_->fill(slot, images, target);
     };
     for (;;) {
       try {
@@ -204,13 +220,29 @@ class Run {
         const int64_t slot = *recipe_.train.slot;
         if (slot == 1)
           throw Error(ErrorKind::kEnvironment, "memory_budget", str(full.what(), "; a single sample does not fit"),
-                      "raise memory_budget, set train.activation_checkpointing: true, or use fewer devices");
+                      str("raise memory_budget, ",
+                          recipe_.train.activation_checkpointing ? "" : "set train.activation_checkpointing: true, ",
+                          "or use fewer devices"));
         use_slot((slot + 1) / 2);
+        start_prefetcher();
         observer_.note(/*warning=*/true,
                        str(full.what(), ": from step ", state_.step + 1, " on, ", plan_->slots().slots_per_step(),
                            " micro-batches of ", *recipe_.train.slot, " samples in place of ", slot));
       }
     }
+  }
+
+  // Batches are made ahead where making one takes decoding or a disk.
+  void start_prefetcher() {
+    prefetcher_.reset();
+    const int64_t most = workers_of(recipe_, *train_data_);
+    if (most == 0) return;
+    prefetcher_.emplace(*feed_, plan_->slots(),
+                        Prefetcher::Options{.first_step = state_.step,
+                                            .end_step = plan_->total_steps(),
+                                            .replicas = engine_->replicas(),
+                                            .least_threads = int(recipe_.data.workers.value_or(1)),
+                                            .most_threads = int(most)});
   }
 
   void use_slot(int64_t slot) {
@@ -234,7 +266,10 @@ class Run {
 
   // After the step that state_.step counts. skipped: its update was not made, because of its loss.
   void watch_loss(double loss, bool skipped) {
-    if (!spikes_ || !spikes_->observe(loss, state_.step, plan_->slots(), *feed_)) return;
+    if (!spikes_) return;
+    const double mean = spikes_->mean();
+    const SpikeWatch::Verdict verdict = spikes_->observe(loss, state_.step, plan_->slots(), *feed_);
+    if (verdict == SpikeWatch::Verdict::kNone) return;
     std::string done = skipped ? "its update was skipped" : "recorded in spikes.jsonl";
     if (skipped && recipe_.train.loss_spike->action == "rollback" && saved_->newest_step() > 0) {
       // The samples since the checkpoint stay consumed: to meet them again in the same state would end the same way.
@@ -249,7 +284,10 @@ class Run {
       }
     }
     observer_.note(/*warning=*/true, str("loss ", formatted("%.4g", loss), " in step ", state_.step, ", after ",
-                                         formatted("%.4g", spikes_->mean()), " on average: ", done));
+                                         formatted("%.4g", mean), " on average: ", done));
+    if (verdict == SpikeWatch::Verdict::kNewLevel)
+      observer_.note(/*warning=*/true,
+                     str(SpikeDetector::kMostInARow, " such steps in a row: what is usual is learned anew from here"));
   }
 
   // False: stopped on request before it was done. best: whether it is the best one so far.
@@ -259,12 +297,14 @@ class Run {
       return true;
     }
     const double begin = clock_.monotonic_seconds();
-    std::optional<EvaluationDetails> details = evaluate_within_memory();
+    std::optional<EvaluationDetails> details = evaluate_within_memory(
+        *engine_, *evaluation_data_, *evaluation_filler_, recipe_.model.classes, recipe_.eval.batch, stop_,
+        [this](const std::string& line) { observer_.note(/*warning=*/true, line); });
     const double seconds = clock_.monotonic_seconds() - begin;
     state_.evaluation_seconds += seconds;
     if (!details) return false;
     if (!std::isfinite(details->result.loss))
-      diverged(str("the evaluation loss is NaN or infinite after step ", state_.step));
+      diverged(str("the evaluation loss is NaN or infinite after step ", state_.step), /*whole=*/false);
     details->result.step = state_.step;
     details->result.seconds = seconds;
     state_.evaluation = details->result;
@@ -276,27 +316,15 @@ class Run {
     write_file_atomically(fs_, options_.run_directory + "/evaluation.json",
                           train::to_json(*details, *evaluation_data_).dump() + "\n");
     observer_.evaluated(state_.evaluation);
-    if (state_.stopped_early)
+    if (state_.stopped_early) {
+      const int64_t count = state_.evaluations_without_better;
+      const double least = recipe_.train.early_stop->min_delta;
       observer_.note(/*warning=*/false,
-                     str("stopped early: ", state_.evaluations_without_better,
-                         " evaluations in a row were not better than that of step ", state_.best->step));
-    return true;
-  }
-
-  // The batch of an evaluation does not change its result.
-  std::optional<EvaluationDetails> evaluate_within_memory() {
-    for (;;) {
-      try {
-        return train::evaluate(*engine_, *evaluation_data_, *evaluation_filler_, recipe_.model.classes,
-                               recipe_.eval.batch, stop_);
-      } catch (const tensor::OutOfMemory& full) {
-        if (recipe_.eval.batch == 1)
-          throw Error(ErrorKind::kEnvironment, "memory_budget", str(full.what(), "; a single sample does not fit"),
-                      "raise memory_budget, or use fewer devices");
-        recipe_.eval.batch = (recipe_.eval.batch + 1) / 2;
-        observer_.note(/*warning=*/true, str(full.what(), ": evaluating in batches of ", recipe_.eval.batch));
-      }
+                     str("stopped early: ", count, count == 1 ? " evaluation" : " evaluations", " in a row ",
+                         count == 1 ? "was" : "were", " not better ",
+                         least > 0 ? "by " + shortest_double(least) : str("than that of step ", state_.best->step)));
     }
+    return true;
   }
 
   // What an earlier attempt evaluated beyond the state that this one goes on from.
@@ -314,6 +342,7 @@ class Run {
 
   void open_evaluation(std::unique_ptr<data::Dataset> dataset) {
     evaluation_data_ = std::move(dataset);
+    check_target_values(recipe_, *evaluation_data_);
     const data::DatasetInfo& info = evaluation_data_->info();
     for (const std::string& note : info.notes) observer_.note(/*warning=*/false, note);
     if (info.channels != input_.channels || info.height != input_.height || info.width != input_.width)
@@ -323,11 +352,15 @@ class Run {
     evaluation_filler_.emplace(*evaluation_data_, recipe_.data.transforms, recipe_.seed, /*training=*/false);
   }
 
+  void note_states() {
+    if (recipe_.train.precision == "fp16") state_.scaler = engine_->scaler().to_json();
+    if (spikes_) state_.spike_detector = spikes_->to_json();
+  }
+
   void save() {
     if (state_.step == 0 || saved_->newest_step() == state_.step) return;
     const double begin = clock_.monotonic_seconds();
-    if (recipe_.train.precision == "fp16") state_.scaler = engine_->scaler().to_json();
-    if (spikes_) state_.spike_detector = spikes_->to_json();
+    note_states();
     log_->sync();  // no checkpoint before its metrics are on the disk: a resume must not leave a gap
     if (!SavedState::finite(*engine_)) diverged(str("a weight became NaN or infinite in step ", state_.step));
     std::vector<std::string> notes;
@@ -345,12 +378,18 @@ class Run {
     return outcome(/*interrupted=*/true);
   }
 
-  [[noreturn]] void diverged(const std::string& what) {
+  // whole: the state is that before the step which failed, and worth keeping.
+  [[noreturn]] void diverged(const std::string& what, bool whole = true) {
     log_->sync();
     std::string kept = "no checkpoint had been saved yet";
-    if (saved_->newest_step() < state_.step && state_.step > 0 && SavedState::finite(*engine_)) {
-      // The state before the failing step is whole; without pruning, so that older ones stay to go back to.
-      saved_->save(*engine_, state_, samples(), /*keep=*/0, /*spared=*/std::nullopt, nullptr);
+    if (whole && saved_->newest_step() < state_.step && state_.step > 0 && SavedState::finite(*engine_)) {
+      // Without pruning, so that older ones stay to go back to.
+      note_states();
+      try {
+        saved_->save(*engine_, state_, samples(), /*keep=*/0, /*spared=*/std::nullopt, nullptr);
+      } catch (const Error& error) {  // the divergence is what the user must hear of
+        observer_.note(/*warning=*/true, "the state before it could not be saved: " + error.message());
+      }
     }
     if (saved_->newest_step() > 0) kept = str("the last good state is kept: ", saved_->newest_path());
     throw Error(ErrorKind::kDiverged, "", what, kept + "; " + finite_advice(recipe_));
@@ -393,6 +432,7 @@ class Run {
     summary["time"] = to_json(state_.time);
     summary["time"]["evaluation_s"] = state_.evaluation_seconds;
     summary["time"]["checkpoint_s"] = state_.checkpoint_seconds;
+    if (prefetcher_) summary["data"] = to_json(prefetcher_->figures());
     summary["data_fingerprint"]["train"] = train_data_->info().fingerprint;
     if (evaluation_data_) summary["data_fingerprint"]["eval"] = evaluation_data_->info().fingerprint;
     summary["torch_version"] = TORCH_VERSION;
@@ -415,6 +455,7 @@ class Run {
   std::optional<EvaluationWatch> watch_;
   std::optional<SpikeWatch> spikes_;
   std::optional<Engine> engine_;
+  std::optional<Prefetcher> prefetcher_;
   std::optional<SavedState> saved_;
   std::optional<RunLog> log_;
 

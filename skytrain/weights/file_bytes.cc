@@ -18,7 +18,8 @@ FileBytes read_file_bytes(const FileSystem& fs, const std::string& path) {
   const Refusal refuse(path);
   const std::optional<FileInfo> info = fs.stat(path);
   if (!info) refuse("no such file", "check the path");
-  if (info->type == FileInfo::Type::kDirectory) refuse("is a folder, not a weights file");
+  if (info->type == FileInfo::Type::kDirectory)
+    refuse("is a folder, not a weights file", "of a run, `skytrain export RUN -o weights.safetensors` writes one");
   if (info->type != FileInfo::Type::kFile) refuse("is not a file");
   const size_t size = static_cast<size_t>(info->size);
   auto* const memory = static_cast<std::byte*>(::operator new(size, kAlignment, std::nothrow));

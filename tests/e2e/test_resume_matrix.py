@@ -1,5 +1,6 @@
 """kill -9 and resume for every optimizer, precision and kind of state that a run may have: weights bit-equal to those of the
 uninterrupted run."""
+import json
 import os
 import random
 import signal
@@ -28,6 +29,10 @@ EXTRAS = [
 ]
 CASES = [(optimizer, precision, EXTRAS[(3 * i + j) % len(EXTRAS)])
          for i, optimizer in enumerate(OPTIMIZERS) for j, precision in enumerate(("fp32", "bf16", "fp16"))]
+DECIDED = ("batch", "slot", "precision", "memory_format")
+# Everything that auto decides, decided once: a resume must not measure again.
+CASES.append(("sgd", "auto", ["devices=auto", "train.slot=auto", "train.memory_format=auto"]))
+CASES.append(("adamw", "auto", ["train.batch=auto", "memory_budget=16 MiB", "eval.batch=16"]))
 
 
 @pytest.fixture(scope="module")
@@ -46,11 +51,6 @@ def test_resumed_is_uninterrupted(place, data, optimizer, precision, extras, cap
     place.write_recipe(data=data, model="{name: convnet, classes: 10, width: 8}", length="epochs: 2", batch=8,
                        checkpoint_every="7 steps", eval_every="20 steps")
     sets = arguments(optimizer, precision, extras)
-    result = place.train("--runs", "reference", *sets)
-    assert result.code == 0, (SEED, result)
-    reference = Workplace(place.folder)
-    reference.runs = place.folder / "reference"
-
     kill_at = rng.randrange(8, 60)
     with place.start_training(*sets) as program:
         worker = program.wait_for_worker()
@@ -60,6 +60,15 @@ def test_resumed_is_uninterrupted(place, data, optimizer, precision, extras, cap
         program.finish()
     result = place.train(*sets)
     assert result.code == 0, (SEED, result)
+
+    # The uninterrupted run is told what auto decided for the other one: a measurement may come out differently.
+    recipe = json.loads((place.run_directory() / "recipe.json").read_text())
+    decided = {"devices": recipe["devices"], **{f"train.{key}": recipe["train"][key] for key in DECIDED}}
+    assert "auto" not in decided.values() and None not in decided.values(), decided
+    result = place.train("--runs", "reference", *sets, *(word for item in decided.items() for word in ("--set", "%s=%s" % item)))
+    assert result.code == 0, (SEED, result)
+    reference = Workplace(place.folder)
+    reference.runs = place.folder / "reference"
     assert_same_training(place.run_directory(), reference.run_directory())
 
 

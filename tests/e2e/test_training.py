@@ -1,6 +1,8 @@
 """What training can do beyond the plain loop: memory, early stopping, the best checkpoint, loss spikes, other targets; and
 what comes after it: eval, export, initial weights."""
 import json
+import os
+import stat
 
 import pytest
 
@@ -32,6 +34,23 @@ def test_out_of_memory_halves_the_micro_batches_and_trains_the_same(place):
     told = place.train("--runs", "told", "--set", f"train.slot={slot}")
     assert told.code == 0, told
     (reference,) = (place.folder / "told/case").iterdir()
+    assert_same_training(place.run_directory(), reference)
+
+
+def test_resnet50_in_a_quarter_of_the_memory_has_the_same_loss_curve(place):
+    model, data = "{name: resnet50, classes: 10}", "{format: synthetic, samples: 64, channels: 3, height: 96, width: 96}"
+    place.write_recipe(model=model, batch=16, length="steps: 2", devices=1)
+    sets = ["--set", f"data.train={data}", "--set", "data.eval=null", "--set", "train.optimizer={name: sgd, lr: 0.01}",
+            "--set", "checkpoint.every=[]"]
+    told = place.train("--runs", "told", *sets, "--set", "train.slot=4")
+    assert told.code == 0, told
+    # Fits micro-batches of 4 and, as their activations are far more than 8 % of it, none of 8.
+    budget = int(max(told.summary["memory"].values()) * 1.08)
+    result = place.train(*sets, "--set", "train.slot=16", "--set", f"memory_budget={budget} B")
+    assert result.code == 0, result
+    assert result.summary["slot"] == 4 and max(result.summary["memory"].values()) <= budget, result.summary
+    (reference,) = (place.folder / "told/case").iterdir()
+    assert [line["loss"] for line in metrics(place.run_directory())] == [line["loss"] for line in metrics(reference)]
     assert_same_training(place.run_directory(), reference)
 
 
@@ -203,6 +222,48 @@ def test_wrong_requests_for_a_model(trained_place, arguments, code, text):
     assert text in result.err, result
 
 
+# A run that had trained within its budget ran out of memory in `skytrain eval`, which asked for the whole machine.
+def test_eval_keeps_within_the_memory_budget(place):
+    write_idx(place.folder / "mnist", train=32, test=64, side=28)
+    place.write_recipe(model=CONVNET, length="steps: 1")
+    assert place.train().code == 0
+    run = place.run_directory()
+    whole = place.run("eval", run, "--json", "--set", "eval.batch=64", "--set", "devices=1")
+    assert whole.code == 0 and "evaluating in batches" not in whole.err, whole
+    halved = place.run("eval", run, "--json", "--set", "eval.batch=64", "--set", "devices=1",
+                       "--set", "memory_budget=3 MiB")
+    assert halved.code == 0 and "evaluating in batches of 32" in halved.err, halved
+    assert halved.summary["loss"] == pytest.approx(whole.summary["loss"], abs=1e-6)
+    assert halved.summary["confusion"] == whole.summary["confusion"]
+    refused = place.run("eval", run, "--json", "--set", "memory_budget=100 KiB")
+    assert refused.code == 5 and "memory_budget" in refused.err, refused
+
+
+def test_export_replaces_files_only(trained_place):
+    assert trained_place.train("--set", "train.steps=1").code == 0
+    run, folder = trained_place.run_directory(), trained_place.folder
+    os.mkfifo(folder / "pipe")
+    (folder / "folder").mkdir()
+    for name in ("pipe", "folder"):
+        result = trained_place.run("export", run, "-o", name, "--format", "pt")
+        assert result.code == 2 and "is there already and no file" in result.err, result
+    assert stat.S_ISFIFO((folder / "pipe").stat().st_mode) and (folder / "folder").is_dir()
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere/model.pt").write_text("the old one")
+    (folder / "link.pt").symlink_to("elsewhere/model.pt")
+    result = trained_place.run("export", run, "-o", "link.pt")
+    assert result.code == 0, result
+    assert (folder / "link.pt").is_symlink()
+    assert (folder / "elsewhere/model.pt").read_bytes().startswith(b"PK")
+
+    # Flags that would change nothing are no wishes that were granted.
+    for flags, flag in ((["--set", "train.ema=0.9"], "--set"), (["--weights", "link.pt", "--raw"], "--raw"),
+                        (["--format", "torchscript", "--raw"], "--raw")):
+        result = trained_place.run("export", run, "-o", "new.pt", *flags)
+        assert result.code == 2 and flag in result.err, result
+        assert not (folder / "new.pt").exists()
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # targets that are values
 
@@ -248,3 +309,21 @@ def test_values_are_learned_from_a_table(place, loss, target, metric):
     assert value < 0.1 if metric == "rmse" else value > 0.95, result
     assert "top1" not in result.summary["eval"]
     assert (place.run_directory() / "report.html").exists()
+
+
+# The model went to another machine without its training data, and could be neither evaluated nor exported there.
+def test_what_is_trained_needs_its_training_data_no_more(place):
+    write_table(place.folder / "train.csv", 64)
+    write_table(place.folder / "eval.csv", 40)
+    (place.folder / "recipe.yaml").write_text(TABLE.format(loss="mse", target="y"))
+    trained = place.train("--set", "train.epochs=1")
+    assert trained.code == 0, trained
+    run = place.run_directory()
+    (place.folder / "train.csv").unlink()
+    rows = [line.split(",") for line in (place.folder / "eval.csv").read_text().splitlines()]
+    (place.folder / "eval.csv").write_text("\n".join(",".join(reversed(row)) for row in rows) + "\n")
+    result = place.run("eval", run, "--json")  # features are told by their names, which the run remembers
+    assert result.code == 0, result
+    assert result.summary["loss"] == pytest.approx(trained.summary["eval"]["loss"], abs=1e-6)
+    result = place.run("export", run, "-o", "model.pt", "--format", "torchscript")
+    assert result.code == 0 and (place.folder / "model.pt").read_bytes().startswith(b"PK"), result

@@ -74,6 +74,19 @@ int64_t label_of(uint64_t sample, uint64_t classes) {
   return int64_t(drawn % 4 == 0 ? (drawn >> 32) % classes : bits(1, sample) % classes);
 }
 
+recipe::OptimizerSpec optimizer_spec(const Json& golden) {
+  recipe::OptimizerSpec spec;
+  spec.name = golden.at("name");
+  spec.lr = golden.at("lr");
+  spec.momentum = golden.value("momentum", spec.momentum);
+  spec.nesterov = golden.value("nesterov", spec.nesterov);
+  spec.beta1 = golden.value("beta1", spec.beta1);
+  spec.beta2 = golden.value("beta2", spec.beta2);
+  spec.eps = golden.value("eps", spec.eps);
+  spec.weight_decay = golden.value("weight_decay", spec.weight_decay);
+  return spec;
+}
+
 std::vector<double> sampled(const at::Tensor& tensor, int64_t most) {
   const at::Tensor flat = tensor.detach().to(at::kDouble).contiguous().view({-1});
   const double* values = flat.const_data_ptr<double>();

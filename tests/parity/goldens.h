@@ -11,6 +11,7 @@
 
 #include "skytrain/base/json.h"
 #include "skytrain/checkpoint/safetensors.h"
+#include "skytrain/recipe/recipe.h"
 #include "skytrain/tensor/state.h"
 
 namespace skytrain::parity {
@@ -54,6 +55,9 @@ void fill_weights(const std::vector<tensor::NamedTensor>& parameters);
 // class's and the rest noise; one label in four is random.
 void fill_picture(uint64_t sample, uint64_t classes, uint64_t signal, const at::Tensor& picture);
 int64_t label_of(uint64_t sample, uint64_t classes);
+
+// From {"name", "lr", …}; what it does not say stays at its default.
+recipe::OptimizerSpec optimizer_spec(const Json& golden);
 
 // [sum / sqrt(count), 2-norm, every stride-th element, at most `most`]
 std::vector<double> sampled(const at::Tensor& tensor, int64_t most);

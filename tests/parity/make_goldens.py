@@ -13,7 +13,8 @@ goldens.safetensors (golden/steps.py)
   fifty/<model>/<optimizer>/<schedule>/...   50 steps in fp64: loss and learning rate of each step, sampled final state
   slots/<model>/<optimizer>/...   50 steps in fp64 whose batches are computed as slots of 3, 3 and 2 samples and clipped:
                                   the gradient is that of the mean over all samples, batch norm sees a slot, its running
-                                  statistics become the mean over the slots of what each made of the previous ones
+                                  statistics become the mean over the slots, by their samples, of what each made
+                                  of the previous ones
   schedule/<case>                 learning rates alone, for more warm-ups and lengths
   init/<model>/<parameter>        default initialisation after torch.manual_seed(init_seed), in fp32, sampled
   spread/<model>/<parameter>      largest magnitude, mean and standard deviation over many default initialisations

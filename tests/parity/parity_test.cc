@@ -53,17 +53,7 @@ struct Subject {
 };
 
 recipe::OptimizerSpec optimizer_spec(const std::string& name) {
-  const Json& golden = goldens().cases().at("optimizers").at(name);
-  recipe::OptimizerSpec spec;
-  spec.name = golden.at("name");
-  spec.lr = golden.at("lr");
-  spec.momentum = golden.value("momentum", spec.momentum);
-  spec.nesterov = golden.value("nesterov", spec.nesterov);
-  spec.beta1 = golden.value("beta1", spec.beta1);
-  spec.beta2 = golden.value("beta2", spec.beta2);
-  spec.eps = golden.value("eps", spec.eps);
-  spec.weight_decay = golden.value("weight_decay", spec.weight_decay);
-  return spec;
+  return parity::optimizer_spec(goldens().cases().at("optimizers").at(name));
 }
 
 // Sample `sample` of the endless stream of pictures.

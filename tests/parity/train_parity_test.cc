@@ -62,15 +62,7 @@ struct Case {
     if (model.contains("width_of_first_block")) spec.width = model.at("width_of_first_block");
     options.input = {model.at("channels"), model.at("height"), model.at("width")};
     options.dtype = at::kDouble;
-    const Json& given = settings.at("optimizer");
-    optimizer.name = given.at("name");
-    optimizer.lr = given.at("lr");
-    optimizer.momentum = given.value("momentum", optimizer.momentum);
-    optimizer.nesterov = given.value("nesterov", optimizer.nesterov);
-    optimizer.beta1 = given.value("beta1", optimizer.beta1);
-    optimizer.beta2 = given.value("beta2", optimizer.beta2);
-    optimizer.eps = given.value("eps", optimizer.eps);
-    optimizer.weight_decay = given.value("weight_decay", optimizer.weight_decay);
+    optimizer = parity::optimizer_spec(settings.at("optimizer"));
     optimizer.no_decay = settings.value("no_decay", false);
     if (settings.contains("groups"))
       for (const Json& group : settings.at("groups").at(model_name)) {

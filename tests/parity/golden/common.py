@@ -110,3 +110,8 @@ def compare(path, golden, cases, limits):
         good &= bool(difference <= limits[family])
         print(f"{family:12} largest difference {difference:.3g} (limit {limits[family]:g}) at {key}")
     return good
+
+
+def mean_by_samples(buffers, slots):
+    """Of what each slot (its pictures) made of a buffer."""
+    return sum(b * len(x) for b, x in zip(buffers, slots)) / sum(len(x) for x in slots)

@@ -7,7 +7,7 @@ import torch.nn as nn
 import torch.nn.functional as F
 
 from golden import common
-from golden.common import BATCH, SIGNAL_QUARTERS, fill_weights
+from golden.common import BATCH, SIGNAL_QUARTERS, fill_weights, mean_by_samples
 from golden.models import CLASSES
 
 STEPS, WARMUP, SLOT, SAMPLE, INIT_SEED = 50, 5, 3, 96, 7
@@ -148,7 +148,7 @@ def slotted_steps(model_name, optimizer_name):
                 after[n].append(b.clone())
         with torch.no_grad():
             for n, b in model.named_buffers():
-                b.copy_(torch.stack(after[n]).mean(0) if b.is_floating_point() else after[n][0])
+                b.copy_(mean_by_samples(after[n], images.split(SLOT)) if b.is_floating_point() else after[n][0])
         norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), CLIP_NORM[model_name], foreach=False).item())
         optimizer.step()
         losses.append(total)

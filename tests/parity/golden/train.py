@@ -8,7 +8,7 @@ import torch
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from golden import common, schedules
-from golden.common import BATCH, fill_weights
+from golden.common import BATCH, fill_weights, mean_by_samples
 from golden.losses import loss_of
 from golden.models import CLASSES
 from golden.optimizers import make_optimizer
@@ -85,7 +85,7 @@ def parameter_groups(name, model, case):
 
 def accumulate(model, images, labels, loss, slot, first_row):
     """Leaves the gradient of the mean over all samples of the step; returns that mean. Batch norm sees a slot; its running
-    statistics become the mean over the slots of what each made of the previous ones."""
+    statistics become the mean over the slots, by their samples, of what each made of the previous ones."""
     before = [b.clone() for b in model.buffers()]
     after = [[] for _ in before]
     total, done = 0.0, 0
@@ -100,7 +100,7 @@ def accumulate(model, images, labels, loss, slot, first_row):
             seen.append(b.clone())
     with torch.no_grad():
         for b, seen in zip(model.buffers(), after):
-            b.copy_(torch.stack(seen).mean(0) if b.is_floating_point() else seen[0])
+            b.copy_(mean_by_samples(seen, images.split(slot)) if b.is_floating_point() else seen[0])
     return total
 
 

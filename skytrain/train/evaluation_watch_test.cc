@@ -1,0 +1,46 @@
+#include "skytrain/train/evaluation_watch.h"
+
+#include <gtest/gtest.h>
+
+namespace skytrain::train {
+namespace {
+
+recipe::Recipe recipe_of(double min_delta, int64_t patience) {
+  recipe::Recipe recipe;
+  recipe.checkpoint.best = "loss";
+  recipe.train.early_stop = recipe::EarlyStopSpec{.metric = "loss", .patience = patience, .min_delta = min_delta};
+  return recipe;
+}
+
+bool evaluated(EvaluationWatch& watch, RunState& state, double loss) {
+  state = RunState::from_json(state.to_json(), state.step, "test");  // what a resume makes of it
+  watch.restored(state);
+  ++state.step;
+  state.evaluated = true;
+  state.evaluation = {.step = state.step, .loss = loss};
+  return watch.evaluated(state);
+}
+
+// The best checkpoint was an old one, because each later evaluation was better by less than min_delta.
+TEST(EvaluationWatch, ASmallGainIsTheBestThoughNotOneForEarlyStopping) {
+  EvaluationWatch watch(recipe_of(/*min_delta=*/0.5, /*patience=*/3), /*of_classes=*/true);
+  RunState state;
+  EXPECT_TRUE(evaluated(watch, state, 2.0));
+  EXPECT_TRUE(evaluated(watch, state, 1.8));
+  EXPECT_EQ(state.best->step, 2u);
+  EXPECT_EQ(state.evaluations_without_better, 1);
+  EXPECT_FALSE(evaluated(watch, state, 1.9));
+  EXPECT_EQ(state.best->step, 2u);
+  EXPECT_EQ(state.evaluations_without_better, 2);
+  EXPECT_TRUE(evaluated(watch, state, 1.4)) << "slowly, but by 0.6 since the first";
+  EXPECT_EQ(state.evaluations_without_better, 0);
+  for (const double loss : {1.3, 1.2, 1.1}) {
+    EXPECT_FALSE(state.stopped_early);
+    EXPECT_TRUE(evaluated(watch, state, loss));
+  }
+  EXPECT_TRUE(state.stopped_early);
+  EXPECT_EQ(state.best->step, 7u);
+}
+
+}  // namespace
+}  // namespace skytrain::train
