@@ -8,13 +8,11 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -22,6 +20,7 @@
 #include "skytrain/image/kernels.h"
 #include "skytrain/image/lines.h"
 #include "skytrain/image/picture.h"
+#include "skytrain/image/random_resized_crop.h"
 #include "skytrain/image/resize.h"
 
 namespace {
@@ -54,22 +53,6 @@ std::vector<Encoded> read_folder(const std::string& folder) {
   return pictures;
 }
 
-image::Region draw_region(const image::Size& size, std::mt19937_64& random) {
-  const auto uniform = [&](double low, double high) {
-    return low + (high - low) * static_cast<double>(random() >> 11) * 0x1p-53;
-  };
-  const auto place = [&](int64_t places) { return static_cast<int64_t>(random() % static_cast<uint64_t>(places)); };
-  for (int attempt = 0; attempt < 10; ++attempt) {
-    const double area = static_cast<double>(size.width * size.height) * uniform(0.08, 1);
-    const double ratio = std::exp(uniform(std::log(3.0 / 4), std::log(4.0 / 3)));
-    const int64_t width = std::lround(std::sqrt(area * ratio)), height = std::lround(std::sqrt(area / ratio));
-    if (width < 1 || width > size.width || height < 1 || height > size.height) continue;
-    return {place(size.width - width + 1), place(size.height - height + 1), width, height};
-  }
-  const int64_t side = std::min(size.width, size.height);
-  return {(size.width - side) / 2, (size.height - side) / 2, side, side};
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -96,12 +79,12 @@ int main(int argc, char** argv) {
   // One round to warm up. Each round has its own regions, the same for both.
   for (uint64_t round = 0; regions_s + fused_s < budget || round < 3; ++round) {
     for (const bool whole_pass : {false, true}) {
-      std::mt19937_64 random(round);
+      KeyedRandom random(round);
       const double begin = cpu_seconds();
       for (size_t i = 0; i < pictures.size(); ++i) {
         const auto& [path, bytes] = pictures[i];
-        const image::Region region = draw_region(image::picture_size(bytes, path), random);
-        output.flip = (random() & 1) != 0;
+        const image::Region region = draw_region(image::picture_size(bytes, path), {}, random);
+        output.flip = random.chance(0.5);
         if (whole_pass) {
           image::decode_resized(bytes, path, region, resize, output, batch[i % kBatch].elements, scratch);
         } else {
