@@ -9,6 +9,7 @@
 #include "skytrain/cli/verb.h"
 #include "skytrain/data/csv_reader.h"
 #include "skytrain/data/dataset.h"
+#include "skytrain/data/guess_format.h"
 
 namespace skytrain::cli {
 namespace {
@@ -35,30 +36,20 @@ bool any_begins(const std::vector<std::string>& names, std::string_view prefix) 
   return std::any_of(names.begin(), names.end(), [&](const auto& name) { return name.starts_with(prefix); });
 }
 
-// From what lies there. idx when a folder holds nothing telling: opening it says what is missing.
-std::string guess_format(const FileSystem& fs, const std::string& path, const FileInfo& info) {
-  if (info.type != FileInfo::Type::kDirectory) {
-    if (path.ends_with(".csv")) return "csv";
-    if (path.ends_with(".bin") || path.ends_with(".bin.gz")) return "cifar10";
-    throw Error(ErrorKind::kData, path, "its name does not tell the format of the data set",
-                "give the folder of the data set, or --format: " + join(file_formats(), ", "));
-  }
-  const std::vector<std::string> names = fs.list(path);
-  if (any_begins(names, "train-") || any_begins(names, "t10k-")) return "idx";
-  if (any_begins(names, "data_batch_") || any_begins(names, "test_batch") || any_begins(names, "cifar-10-")) {
-    return "cifar10";
-  }
-  const bool folders = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-    const std::optional<FileInfo> entry = fs.stat(path + "/" + name);
-    return !name.starts_with(".") && entry && entry->type == FileInfo::Type::kDirectory;
-  });
-  return folders ? "imagefolder" : "idx";
+// idx when a folder holds nothing telling: opening it says what is missing.
+std::string format_of(const FileSystem& fs, const std::string& path, bool folder) {
+  const std::string format = data::guess_format(fs, path);
+  if (!format.empty()) return format;
+  if (folder) return "idx";
+  throw Error(ErrorKind::kData, path, "its name does not tell the format of the data set",
+              "give the folder of the data set, or --format: " + join(file_formats(), ", "));
 }
 
 // The splits of which at least one file is there; train when there is none: opening says what is missing.
 std::vector<std::string> splits_found(const FileSystem& fs, const std::string& path, const std::string& format) {
   std::vector<std::string> names;
-  if (fs.stat(path)->type == FileInfo::Type::kDirectory) names = fs.list(path);
+  const std::optional<FileInfo> info = fs.stat(path);
+  if (info && info->type == FileInfo::Type::kDirectory) names = fs.list(path);
   if (format == "cifar10" && fs.exists(path + "/cifar-10-batches-bin")) names = fs.list(path + "/cifar-10-batches-bin");
   std::vector<std::string> found;
   if (any_begins(names, format == "idx" ? "train-" : "data_batch_")) found.emplace_back("train");
@@ -112,7 +103,8 @@ void check_pictures(const data::Dataset& dataset, const std::string& path) {
   throw Error(ErrorKind::kData, path, str(damaged, " of ", samples, " pictures can't be used"), join(damage, "\n"));
 }
 
-OrderedJson info_json(const data::DatasetInfo& info) {
+OrderedJson info_json(const data::Dataset& dataset) {
+  const data::DatasetInfo& info = dataset.info();
   OrderedJson json = {{"samples", info.samples}};
   if (info.values == 0) json["classes"] = info.classes;
   if (info.values > 0) json["values"] = info.values;
@@ -120,7 +112,7 @@ OrderedJson info_json(const data::DatasetInfo& info) {
   if (info.elements == data::Elements::kFloat32) {
     json["features"] = info.channels;
     json["feature_names"] = info.feature_names;
-  } else if (info.format != "imagefolder") {  // whose pictures are scaled to what a recipe asks for
+  } else if (dataset.encoded_pictures() == nullptr) {  // whose pictures are scaled to what a recipe asks for
     json["channels"] = info.channels;
     json["height"] = info.height;
     json["width"] = info.width;
@@ -134,7 +126,8 @@ std::string counted(int64_t count, const char* one, const char* many) {
   return str(human_count(static_cast<double>(count)), " ", count == 1 ? one : many);
 }
 
-std::string describe(const data::DatasetInfo& info) {
+std::string describe(const data::Dataset& dataset) {
+  const data::DatasetInfo& info = dataset.info();
   std::string text = counted(static_cast<int64_t>(info.samples), "sample", "samples");
   if (info.elements == data::Elements::kFloat32) text += ", " + counted(info.channels, "feature", "features");
   if (info.values > 0) text += ", " + counted(info.values, "value to predict", "values to predict");
@@ -145,7 +138,7 @@ std::string describe(const data::DatasetInfo& info) {
     text += " (" + join({info.class_names.begin(), info.class_names.begin() + static_cast<ptrdiff_t>(shown)}, ", ") +
             (info.class_names.size() > shown ? ", …)" : ")");
   }
-  if (info.elements == data::Elements::kUint8 && info.format != "imagefolder") {
+  if (info.elements == data::Elements::kUint8 && dataset.encoded_pictures() == nullptr) {
     text += str(", ", info.channels, " x ", info.height, " x ", info.width);
   }
   return text + ", fingerprint " + info.fingerprint;
@@ -160,13 +153,14 @@ int verify(const VerifyFlags& flags) {
                 "formats: " + join(formats, ", "));
   }
   const std::optional<FileInfo> found = fs.stat(flags.path);
-  if (!found) {
+  if (!found && flags.path.find('{') == std::string::npos) {  // a pattern of shards
     throw Error(ErrorKind::kData, flags.path, "there is no such file or folder",
                 "give the folder that holds the data set");
   }
   recipe::DatasetSpec spec;
   spec.path = flags.path;
-  spec.format = flags.format == "auto" ? guess_format(fs, flags.path, *found) : flags.format;
+  spec.format = flags.format == "auto" ? format_of(fs, flags.path, found && found->type == FileInfo::Type::kDirectory)
+                                       : flags.format;
   spec.target = flags.target;
   spec.size = kCheckedSize;
   if (!spec.target.empty() && spec.format != "csv") {
@@ -180,8 +174,8 @@ int verify(const VerifyFlags& flags) {
     spec.split = part;
     const auto dataset = spec.format == "csv" ? open_csv(fs, spec) : data::open_dataset(fs, spec, {});
     if (dataset->info().elements == data::Elements::kUint8) check_pictures(*dataset, flags.path);
-    parts[part] = info_json(dataset->info());
-    table.row(part, describe(dataset->info()));
+    parts[part] = info_json(*dataset);
+    table.row(part, describe(*dataset));
     for (const std::string& note : dataset->info().notes) table.row("note", printable(note, 2000));
   }
   if (flags.json) {

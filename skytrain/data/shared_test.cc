@@ -61,6 +61,23 @@ TEST(DISABLED_Shared, PaletteWithTransparency) { expect_equal_pictures("cases/pn
 
 TEST(DISABLED_Shared, StrayBytesInJpeg) { expect_equal_pictures("cases/jpeg-extra-bytes"); }
 
+TEST(DISABLED_Shared, DotsInNamesOfShards) {
+  const Json expected = parse_json(fs().read_file(shared("cases/wds-dots/expect.json")), "expect.json");
+  for (const std::string name : {"dotted_dirs", "upper_ext"}) {
+    const auto set = open("webdataset", "cases/wds-dots/" + name + ".tar");
+    EXPECT_EQ(set->info().samples, expected[name]["samples"]) << name;
+    for (uint64_t i = 0; i < set->info().samples; ++i) copy_of_pixels(*set, i);
+  }
+  EXPECT_EQ(open("webdataset", "cases/wds-dots/dotted_dirs.tar")->name(0),
+            "dotted_dirs.tar: " + expected["dotted_dirs"]["key0"].get<std::string>() + ".png");
+  EXPECT_THAT(refusal([] { open("webdataset", "cases/wds-dots/dotted_names.tar"); }),
+              AllOf(HasSubstr("dotted_names.tar: sample \"set/22.0/1\" has no picture"), HasSubstr("0.png"),
+                    HasSubstr("set/22.0/1.0.png")));
+  EXPECT_THAT(refusal([] { open("webdataset", "cases/wds-dots/dotted_spaced.tar"); }),
+              AllOf(HasSubstr("dotted_spaced.tar: sample"), HasSubstr("0 (clean version).png"),
+                    HasSubstr("./23530 Track 2.0 (Clean Version).png")));
+}
+
 TEST(DISABLED_Shared, HiddenFolders) {
   const Json expected = parse_json(fs().read_file(shared("cases/folder-hidden/expect.json")), "expect.json");
   const auto set = open("imagefolder", "cases/folder-hidden/images");
