@@ -103,6 +103,21 @@ void check_pictures(const data::Dataset& dataset, const std::string& path) {
   throw Error(ErrorKind::kData, path, str(damaged, " of ", samples, " pictures can't be used"), join(damage, "\n"));
 }
 
+// Of sets that carry checksums. Returns what could not be checked, "" when nothing was left out.
+std::string check_files(const data::Dataset& dataset, const std::string& path) {
+  data::FileCheck check = dataset.check_files();
+  if (!check.damage.empty()) {
+    const size_t damaged = check.damage.size();
+    if (damaged > kMostDamageShown) {
+      check.damage.resize(kMostDamageShown);
+      check.damage.push_back(str("and ", damaged - kMostDamageShown, " more"));
+    }
+    throw Error(ErrorKind::kData, path, str(damaged, " of ", check.files, " files differ from their checksums"),
+                join(check.damage, "\n"));
+  }
+  return check.unknown.empty() ? "" : "checksums of these kinds were not compared: " + join(check.unknown, ", ");
+}
+
 OrderedJson info_json(const data::Dataset& dataset) {
   const data::DatasetInfo& info = dataset.info();
   OrderedJson json = {{"samples", info.samples}};
@@ -173,9 +188,12 @@ int verify(const VerifyFlags& flags) {
   for (const std::string& part : splits ? splits_found(fs, flags.path, spec.format) : std::vector<std::string>{"all"}) {
     spec.split = part;
     const auto dataset = spec.format == "csv" ? open_csv(fs, spec) : data::open_dataset(fs, spec, {});
+    const std::string unchecked = check_files(*dataset, flags.path);
     if (dataset->info().elements == data::Elements::kUint8) check_pictures(*dataset, flags.path);
     parts[part] = info_json(*dataset);
+    if (!unchecked.empty()) parts[part]["notes"].push_back(unchecked);
     table.row(part, describe(*dataset));
+    if (!unchecked.empty()) table.row("note", printable(unchecked, 2000));
     for (const std::string& note : dataset->info().notes) table.row("note", printable(note, 2000));
   }
   if (flags.json) {

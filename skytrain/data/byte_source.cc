@@ -16,7 +16,7 @@ std::span<const uint8_t> FileSource::bytes(uint64_t offset, size_t count) {
     const size_t wanted = static_cast<size_t>(std::min<uint64_t>(std::max(ahead_, count), size_ - offset));
     window_.resize(wanted);
     begin_ = offset;
-    fs_.read_range(path_, offset, std::as_writable_bytes(std::span(window_)));
+    read_(offset, std::as_writable_bytes(std::span(window_)));
   }
   return std::span<const uint8_t>(window_).subspan(static_cast<size_t>(offset - begin_), count);
 }

@@ -4,9 +4,12 @@
 // the file, which grows while it is read in order and shrinks to a page after a jump. Not thread-safe.
 
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "skytrain/base/file_system.h"
@@ -37,14 +40,19 @@ class MemorySource final : public ByteSource {
 
 class FileSource final : public ByteSource {
  public:
+  // read(offset, out) fills `out` with the bytes from `offset`.
+  using Read = std::function<void(uint64_t offset, std::span<std::byte> out)>;
+  FileSource(Read read, uint64_t size) : read_(std::move(read)), size_(size) {}
   // size: of the file, in bytes. Reading throws what FileSystem::read_range() throws.
-  FileSource(const FileSystem& fs, std::string path, uint64_t size) : fs_(fs), path_(std::move(path)), size_(size) {}
+  FileSource(const FileSystem& fs, std::string path, uint64_t size)
+      : FileSource([&fs, path = std::move(path)](uint64_t offset,
+                                                 std::span<std::byte> out) { fs.read_range(path, offset, out); },
+                   size) {}
   uint64_t size() const override { return size_; }
   std::span<const uint8_t> bytes(uint64_t offset, size_t count) override;
 
  private:
-  const FileSystem& fs_;
-  const std::string path_;
+  const Read read_;
   const uint64_t size_;
   std::vector<uint8_t> window_;
   uint64_t begin_ = 0;  // of the window in the file

@@ -10,6 +10,7 @@
 #include "skytrain/data/guess_format.h"
 #include "skytrain/data/idx.h"
 #include "skytrain/data/image_folder.h"
+#include "skytrain/data/mds.h"
 #include "skytrain/data/synthetic.h"
 #include "skytrain/data/webdataset.h"
 
@@ -37,6 +38,7 @@ constexpr Format kFormats[] = {
      [](const Request& r) -> std::unique_ptr<Dataset> { return ImageFolder::open(r.fs, r.spec, r.options); }},
     {"webdataset",
      [](const Request& r) -> std::unique_ptr<Dataset> { return Webdataset::open(r.fs, r.spec, r.options); }},
+    {"mds", [](const Request& r) -> std::unique_ptr<Dataset> { return Mds::open(r.fs, r.spec, r.options); }},
     {"csv", [](const Request& r) -> std::unique_ptr<Dataset> { return CsvDataset::open(r.fs, r.spec, r.options); }},
     {"synthetic",
      [](const Request& r) -> std::unique_ptr<Dataset> {

@@ -34,6 +34,7 @@ std::string guess_format(const FileSystem& fs, const std::string& path) {
   if (info->type != FileInfo::Type::kDirectory) {
     if (path.ends_with(".csv")) return "csv";
     if (path.ends_with(".bin") || path.ends_with(".bin.gz")) return "cifar10";
+    if (path.ends_with("/index.json")) return "mds";
     return path.ends_with(".tar") || is_tar(fs, path, info->size) ? "webdataset" : "";
   }
   const Names names = fs.list(path);
@@ -43,6 +44,7 @@ std::string guess_format(const FileSystem& fs, const std::string& path) {
   if (any_begins(names, "data_batch_") || any_begins(names, "test_batch") || any_begins(names, "cifar-10-")) {
     return "cifar10";
   }
+  if (std::find(names.begin(), names.end(), "index.json") != names.end()) return "mds";
   if (any_ends(names, ".tar")) return "webdataset";
   const bool folders = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     const std::optional<FileInfo> entry = fs.stat(path + "/" + name);
