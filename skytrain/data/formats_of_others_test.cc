@@ -1,5 +1,5 @@
-// Data sets that the programs of others wrote (tests/testdata/formats/make_formats.py): the pictures come out of them as
-// they went in.
+// Data sets that the programs of others wrote (tests/testdata/formats/make_formats.py): the pictures come out of them
+// as they went in.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -34,6 +34,10 @@ MdsIndex read_index(const FileSystem& fs, const std::string& root) {
   return parse_mds_index(fs.read_file(path), path);
 }
 
+[[noreturn]] void refuse_change(const std::string& path) {
+  throw Error(ErrorKind::kData, path, "has changed since it was opened", "let nothing write to it meanwhile");
+}
+
 std::string checksum_of(const FileSystem& fs, const std::string& path, uint64_t bytes, const std::string& kind) {
   const std::unique_ptr<Checksum> checksum = Checksum::make(kind);
   std::vector<std::byte> block(size_t{1} << 20);
@@ -172,6 +176,16 @@ std::string Mds::name(uint64_t index) const {
   return printable(str(index_.shards[at.shard].raw.name, "[", at.sample, "]"), kLongestName);
 }
 
+uint64_t Mds::encoded_bytes(uint64_t index) const {
+  const auto [shard, sample] = place(index);
+  const uint32_t begin = tables_[shard].offsets[sample];
+  std::vector<uint8_t> head(static_cast<size_t>(mds_head_bytes(index_)));
+  store_.read(shard, begin, std::as_writable_bytes(std::span(head)));
+  const auto value = find_mds_value(index_, index_.picture, head, tables_[shard].offsets[sample + 1] - begin);
+  if (!value) refuse_change(store_.path(shard));
+  return value->size;
+}
+
 std::span<const uint8_t> Mds::encoded(uint64_t index, Scratch& scratch) const {
   const auto [shard, sample] = place(index);
   scratch.path.assign(store_.path(shard)).append("[").append(std::to_string(sample)).append("]");
@@ -180,10 +194,7 @@ std::span<const uint8_t> Mds::encoded(uint64_t index, Scratch& scratch) const {
   const std::span<uint8_t> read(scratch.encoded.room(bytes, scratch.path), bytes);
   store_.read(shard, begin, std::as_writable_bytes(read));
   const auto value = find_mds_value(index_, index_.picture, read, bytes);
-  if (!value) {
-    throw Error(ErrorKind::kData, store_.path(shard), "has changed since it was opened",
-                "let nothing write to it meanwhile");
-  }
+  if (!value) refuse_change(store_.path(shard));
   return read.subspan(static_cast<size_t>(value->offset), static_cast<size_t>(value->size));
 }
 

@@ -34,6 +34,7 @@ class Mds final : public EncodedPictures {
 
   const DatasetInfo& info() const override { return info_; }
   std::span<const uint8_t> encoded(uint64_t index, Scratch& scratch) const override;
+  uint64_t encoded_bytes(uint64_t index) const override;
   int64_t label(uint64_t index) const override;
   std::string name(uint64_t index) const override;
   FileCheck check_files() const override;

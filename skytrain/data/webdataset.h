@@ -27,6 +27,7 @@ class Webdataset final : public EncodedPictures {
 
   const DatasetInfo& info() const override { return info_; }
   std::span<const uint8_t> encoded(uint64_t index, Scratch& scratch) const override;
+  uint64_t encoded_bytes(uint64_t index) const override { return sample(index).second.size; }
   int64_t label(uint64_t index) const override { return sample(index).second.label; }
   std::string name(uint64_t index) const override;
 

@@ -148,7 +148,7 @@ std::vector<std::string> list_shards(const FileSystem& fs, const std::string& pa
       shards.push_back(path + "/" + name);
     } else if (is_compressed(name)) {
       compressed = path + "/" + name;
-    } else if (!name.ends_with(".idx") && !name.ends_with(".jsonl")) {  // indexes of DALI, and of `data pack`
+    } else if (!name.ends_with(".idx") && name != "pack.jsonl") {  // of DALI, of `data pack`
       passed_over.push_back(name);
     }
   }

@@ -1,5 +1,5 @@
-// An MDS data set: input that begins with '{' is its index.json, beside a good shard; other input is its only shard, raw
-// and packed, whose index agrees with its size and its number of samples.
+// An MDS data set: input that begins with '{' is its index.json, beside a good shard; other input is its only shard,
+// raw and packed, whose index agrees with its size and its number of samples.
 
 #include <cstdint>
 #include <cstdlib>
