@@ -1,11 +1,11 @@
 #include <memory>
-#include <optional>
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/machine.h"
 #include "skytrain/base/process.h"
 #include "skytrain/base/stop_signal.h"
 #include "skytrain/base/text.h"
+#include "skytrain/cli/data_source.h"
 #include "skytrain/cli/data_verbs.h"
 #include "skytrain/cli/output.h"
 #include "skytrain/data/input_bench.h"
@@ -14,7 +14,8 @@ namespace skytrain::cli {
 namespace {
 
 struct BenchFlags {
-  std::string path, format = "imagefolder", transform = "imagenet-train";
+  DataFlags data;
+  std::string transform = "imagenet-train";
   int64_t size = 224;
   uint64_t batch = 64, images = 0;
   double seconds = 10;
@@ -22,36 +23,31 @@ struct BenchFlags {
   bool json = false;
 };
 
-std::vector<recipe::TransformSpec> transforms_of(const BenchFlags& flags) {
-  recipe::TransformSpec normalize;
+// "imagenet-train"
+std::vector<recipe::TransformSpec> imagenet_transforms() {
+  recipe::TransformSpec crop, flip, normalize;
+  crop.name = "random_resized_crop";
+  flip.name = "flip";
   normalize.name = "normalize";
   normalize.mean = {0.485, 0.456, 0.406};
   normalize.std = {0.229, 0.224, 0.225};
-  if (flags.transform == "imagenet-eval") return {normalize};
-  recipe::TransformSpec crop, flip;
-  crop.name = "random_resized_crop";
-  flip.name = "flip";
   return {crop, flip, normalize};
 }
 
 std::string percent(double share) { return formatted("%.1f", 100 * share) + " %"; }
 
 int bench(const BenchFlags& flags) {
-  const FileSystem& fs = FileSystem::real();
-  recipe::DatasetSpec spec;
-  spec.path = flags.path;
-  spec.format = flags.format;
-  spec.size = flags.size;
-  if (flags.transform == "imagenet-eval") spec.resize = flags.size * 256 / 224;
-  const auto dataset = data::open_dataset(fs, spec, {});
-  const data::EncodedPictures* const pictures = dataset->encoded_pictures();
-  if (pictures == nullptr)
-    throw Error(ErrorKind::kUsage, "--format", "holds no files of pictures: there is nothing to decode");
   StopSignal::install();
-  const data::InputBenchResult result = data::bench_input(
-      *pictures, transforms_of(flags),
-      {.batch = flags.batch, .seconds = flags.seconds, .images = flags.images, .threads = flags.threads},
-      [] { return StopSignal::requests() > 0; });
+  data::InputBenchResult result;
+  for_each_split(flags.data, flags.size, [&](const std::string&, const data::Dataset& dataset) {
+    const data::EncodedPictures* const pictures = dataset.encoded_pictures();
+    if (pictures == nullptr)
+      throw Error(ErrorKind::kUsage, flags.data.path, "holds no files of pictures: there is nothing to decode");
+    result = data::bench_input(
+        *pictures, imagenet_transforms(),
+        {.batch = flags.batch, .seconds = flags.seconds, .images = flags.images, .threads = flags.threads},
+        [] { return StopSignal::requests() > 0; });
+  });
   if (result.images == 0) throw Error(ErrorKind::kUsage, "--seconds", "ended before the first batch", "give more");
   const double images = static_cast<double>(result.images);
   const OrderedJson json = {
@@ -86,13 +82,10 @@ void add_data_bench(CLI::App& data, Actions& actions) {
   add_help_flag(*sub,
                 "skytrain data bench photos/train --transform imagenet-train --batch 64 --seconds 10 --threads 2");
   auto flags = std::make_shared<BenchFlags>();
-  sub->add_option("PATH", flags->path, "Folder, or file, of the data set")->required()->type_name("PATH");
-  sub->add_option("--format", flags->format, "Format of the data set")->capture_default_str();
-  sub->add_option("--transform", flags->transform,
-                  "imagenet-train: random resized crop, flip, normalise; imagenet-eval: resize, centre crop, normalise")
-      ->type_name("imagenet-train|imagenet-eval")
+  add_data_flags(*sub, flags->data);
+  sub->add_option("--transform", flags->transform, "imagenet-train: random resized crop, flip, normalise")
       ->capture_default_str()
-      ->check(CLI::IsMember({"imagenet-train", "imagenet-eval"}));
+      ->check(CLI::IsMember({"imagenet-train"}));
   sub->add_option("--size", flags->size, "Height and width of a sample, in pixels")
       ->capture_default_str()
       ->check(CLI::Range(int64_t{1}, int64_t{4096}));

@@ -21,14 +21,17 @@ EncodedFiller::EncodedFiller(const EncodedPictures& pictures, const std::vector<
     } else if (transform.name == "flip" && training) {
       mirror_probability_ = transform.p;
     } else if (transform.name == "random_resized_crop" && training) {
-      crop_.emplace(transform);
+      image::RandomResizedCrop& crop = crop_.emplace();
+      if (transform.scale.size() == 2) crop.min_area = transform.scale[0], crop.max_area = transform.scale[1];
+      if (transform.ratio.size() == 2) crop.min_ratio = transform.ratio[0], crop.max_ratio = transform.ratio[1];
     }
   }
 }
 
 image::Region EncodedFiller::region(uint64_t epoch, uint64_t sample, const image::Size& size) const {
   if (!crop_) return {0, 0, size.width, size.height};
-  return crop_->region(size, make_key(Stream::kResizedCrop, seed_, epoch, sample));
+  KeyedRandom random(make_key(Stream::kResizedCrop, seed_, epoch, sample));
+  return image::draw_region(size, *crop_, random);
 }
 
 void EncodedFiller::fill(uint64_t epoch, uint64_t sample, image::Layout layout, float* out, Scratch& scratch) const {

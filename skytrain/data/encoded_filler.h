@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "skytrain/data/encoded_pictures.h"
-#include "skytrain/data/random_resized_crop.h"
 #include "skytrain/image/output.h"
+#include "skytrain/image/random_resized_crop.h"
 #include "skytrain/recipe/recipe.h"
 
 namespace skytrain::data {
@@ -32,7 +32,7 @@ class EncodedFiller {
  private:
   const EncodedPictures& pictures_;
   const uint64_t seed_;
-  std::optional<RandomResizedCrop> crop_;
+  std::optional<image::RandomResizedCrop> crop_;
   double mirror_probability_ = 0;
   image::OutputSpec output_;
 };
