@@ -32,6 +32,7 @@ skytrain_external(xxhash PKG libxxhash)
 skytrain_external(yaml PKG yaml-cpp)
 skytrain_external(zlib PKG zlib)
 skytrain_external(deflate PKG libdeflate)
+skytrain_external(zstd PKG libzstd)
 skytrain_external(png PKG libpng)
 skytrain_external(jpeg PKG libjpeg)
 

@@ -144,7 +144,8 @@ TEST_F(DataVerify, AFormatThatIsGivenIsNotGuessed) {
   put("table.data", "1,2,0\n");
   EXPECT_THAT(verify("table.data").err, HasSubstr("its name does not tell the format"));
   EXPECT_EQ(verify("table.data", {"--format", "csv", "--target", "2"}).code, 0);
-  EXPECT_THAT(verify("set", {"--format", "synthetic"}).err, HasSubstr("formats: idx, cifar10, imagefolder, csv"));
+  EXPECT_THAT(verify("set", {"--format", "synthetic"}).err,
+              HasSubstr("formats: idx, cifar10, imagefolder, webdataset, mds, csv"));
 }
 
 }  // namespace

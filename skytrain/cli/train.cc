@@ -224,6 +224,7 @@ class TrainCommand {
                            : result.status == "interrupted" ? ErrorKind::kInterrupted
                                                             : ErrorKind{0};
     const int code = exit_code(kind);
+    if (never_began(result)) return forget(std::move(result));
     record_or_warn("run.json", [&] {
       OrderedJson end = {{"ended", format_utc(clock_.unix_seconds())},
                          {"status", result.status},
@@ -247,6 +248,20 @@ class TrainCommand {
       console::print_line(STDERR_FILENO, summary_table(summary));
     }
     return code;
+  }
+
+  // A new run whose recipe or data could not be used: there is nothing in it to go on from or to look at.
+  bool never_began(const AttemptResult& result) const {
+    return !resuming_ && result.error && result.started.empty() &&
+           (result.error->kind() == ErrorKind::kRecipe || result.error->kind() == ErrorKind::kData);
+  }
+
+  int forget(AttemptResult result) {
+    set_log_file("");
+    record_or_warn("the run directory", [&] { fs_.remove_tree(run_dir().path()); });
+    result.run_dir = result.report = "";
+    if (flags_.json) print_json(summary_json(result));
+    return report_error(*result.error);
   }
 
   template <class Write>

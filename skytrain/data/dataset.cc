@@ -7,9 +7,12 @@
 #include "skytrain/base/text.h"
 #include "skytrain/data/cifar10.h"
 #include "skytrain/data/csv.h"
+#include "skytrain/data/guess_format.h"
 #include "skytrain/data/idx.h"
 #include "skytrain/data/image_folder.h"
+#include "skytrain/data/mds.h"
 #include "skytrain/data/synthetic.h"
+#include "skytrain/data/webdataset.h"
 
 namespace skytrain::data {
 namespace {
@@ -33,6 +36,9 @@ constexpr Format kFormats[] = {
      [](const Request& r) -> std::unique_ptr<Dataset> { return Cifar10Dataset::open(r.fs, r.spec, r.options); }},
     {"imagefolder",
      [](const Request& r) -> std::unique_ptr<Dataset> { return ImageFolder::open(r.fs, r.spec, r.options); }},
+    {"webdataset",
+     [](const Request& r) -> std::unique_ptr<Dataset> { return Webdataset::open(r.fs, r.spec, r.options); }},
+    {"mds", [](const Request& r) -> std::unique_ptr<Dataset> { return Mds::open(r.fs, r.spec, r.options); }},
     {"csv", [](const Request& r) -> std::unique_ptr<Dataset> { return CsvDataset::open(r.fs, r.spec, r.options); }},
     {"synthetic",
      [](const Request& r) -> std::unique_ptr<Dataset> {
@@ -60,7 +66,16 @@ std::vector<std::string> dataset_formats() {
 std::unique_ptr<Dataset> open_dataset(const FileSystem& fs, const recipe::DatasetSpec& spec,
                                       const OpenOptions& options) {
   for (const Format& format : kFormats) {
-    if (format.name == spec.format) return format.open(Request{fs, spec, options});
+    if (format.name != spec.format) continue;
+    try {
+      return format.open(Request{fs, spec, options});
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kData || spec.path.empty()) throw;
+      const std::string other = guess_format(fs, spec.path);
+      if (other.empty() || other == spec.format) throw;
+      throw Error(error.kind(), error.where(), error.problem(),
+                  str(error.hint(), error.hint().empty() ? "" : "\n", "what is there looks like format ", other));
+    }
   }
   throw Error(ErrorKind::kRecipe, options.eval ? "data.eval.format" : "data.train.format",
               str("unknown format \"", printable(spec.format), "\"", did_you_mean(spec.format, dataset_formats())),

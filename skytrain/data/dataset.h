@@ -28,10 +28,17 @@ struct DatasetInfo {
   int64_t values = 0;                           // float values of a sample's target; 0: the target is a class
   std::vector<std::string> class_names;         // by label; empty: the format names none
   std::vector<std::string> feature_names;       // by channel; empty: the format names none
-  std::string format;                           // "idx", "cifar10", "imagefolder", "csv", "synthetic"
-  std::string fingerprint;                      // 32 hex digits that tell one content from another (docs/data.md)
+  std::string format;       // "idx", "cifar10", "imagefolder", "webdataset", "mds", "csv", "synthetic"
+  std::string fingerprint;  // 32 hex digits that tell one content from another (docs/data.md)
   uint64_t bytes_in_memory = 0;
   std::vector<std::string> notes;  // what people should know: files passed over, classes without samples; one line each
+};
+
+// What checksums that a set carries say of its files.
+struct FileCheck {
+  uint64_t files = 0;                // compared
+  std::vector<std::string> damage;   // of those that differ: file and how, in order
+  std::vector<std::string> unknown;  // kinds of checksums that are not known here ("sha1")
 };
 
 class EncodedPictures;
@@ -58,6 +65,9 @@ class Dataset {
 
   // This set, where its samples are files of pictures; nullptr: they are not.
   virtual const EncodedPictures* encoded_pictures() const { return nullptr; }
+
+  // Reads whole files that the set has checksums of, several at once. Throws Error(kEnvironment) for disk trouble.
+  virtual FileCheck check_files() const { return {}; }
 
   // Where sample `index` comes from, for messages: "train-images-idx3-ubyte.gz[1234]", "cat/17.jpg", "table.csv[17]".
   virtual std::string name(uint64_t index) const = 0;

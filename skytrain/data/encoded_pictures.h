@@ -20,6 +20,9 @@ class EncodedPictures : public Dataset {
   // scratches. Throws Error(kData) naming the file, Error(kEnvironment) for disk trouble.
   virtual std::span<const uint8_t> encoded(uint64_t index, Scratch& scratch) const = 0;
 
+  // The size of that file, without reading it. Throws as encoded() does.
+  virtual uint64_t encoded_bytes(uint64_t index) const = 0;
+
   const uint8_t* pixels(uint64_t index, Scratch& scratch) const override;
   const EncodedPictures* encoded_pictures() const override { return this; }
 

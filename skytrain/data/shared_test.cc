@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <map>
 #include <set>
 
 #include "skytrain/base/error.h"
@@ -60,6 +61,43 @@ void expect_equal_pictures(const std::string& folder) {
 TEST(DISABLED_Shared, PaletteWithTransparency) { expect_equal_pictures("cases/png-palette-trns"); }
 
 TEST(DISABLED_Shared, StrayBytesInJpeg) { expect_equal_pictures("cases/jpeg-extra-bytes"); }
+
+TEST(DISABLED_Shared, DotsInNamesOfShards) {
+  const Json expected = parse_json(fs().read_file(shared("cases/wds-dots/expect.json")), "expect.json");
+  for (const std::string name : {"dotted_dirs", "upper_ext"}) {
+    const auto set = open("webdataset", "cases/wds-dots/" + name + ".tar");
+    EXPECT_EQ(set->info().samples, expected[name]["samples"]) << name;
+    for (uint64_t i = 0; i < set->info().samples; ++i) copy_of_pixels(*set, i);
+  }
+  EXPECT_EQ(open("webdataset", "cases/wds-dots/dotted_dirs.tar")->name(0),
+            "dotted_dirs.tar: " + expected["dotted_dirs"]["key0"].get<std::string>() + ".png");
+  EXPECT_THAT(refusal([] { open("webdataset", "cases/wds-dots/dotted_names.tar"); }),
+              AllOf(HasSubstr("dotted_names.tar: sample \"set/22.0/1\" has no picture"), HasSubstr("0.png"),
+                    HasSubstr("set/22.0/1.0.png")));
+  EXPECT_THAT(refusal([] { open("webdataset", "cases/wds-dots/dotted_spaced.tar"); }),
+              AllOf(HasSubstr("dotted_spaced.tar: sample"), HasSubstr("0 (clean version).png"),
+                    HasSubstr("./23530 Track 2.0 (Clean Version).png")));
+}
+
+// Empty or disagreeing index.json gave a JSON trace or an IndexError in mid-epoch.
+TEST(DISABLED_Shared, BadIndexesOfMds) {
+  const auto good = open("mds", "cases/mds-index-bad/good");
+  EXPECT_EQ(good->info().samples, 10u);
+  for (uint64_t i = 0; i < 10; ++i) copy_of_pixels(*good, i);
+  const std::map<std::string, std::vector<const char*>> expected = {
+      {"cut", {"index.json", "JSON"}},
+      {"empty_file", {"index.json", "JSON"}},
+      {"escape", {"index.json", "shards[0].raw_data.basename", "../good/shard.00000.mds"}},
+      {"missing_shard", {"shard.00001.mds", "shards[1]"}},
+      {"more_than_shard", {"shard.00000.mds", "shards[0].samples"}},
+      {"no_shards", {"index.json", "shards"}},
+      {"version_9", {"index.json", "version"}},
+      {"wrong_bytes", {"shard.00000.mds", "shards[0].raw_data.bytes"}}};
+  for (const auto& [name, parts] : expected) {
+    const std::string said = refusal([&, &folder = name] { open("mds", "cases/mds-index-bad/" + folder); });
+    for (const char* part : parts) EXPECT_THAT(said, HasSubstr(part)) << name;
+  }
+}
 
 TEST(DISABLED_Shared, HiddenFolders) {
   const Json expected = parse_json(fs().read_file(shared("cases/folder-hidden/expect.json")), "expect.json");

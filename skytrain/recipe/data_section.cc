@@ -8,21 +8,23 @@ const Section<DatasetSpec>& dataset_section() {
   static const Section<DatasetSpec>* const section = [] {
     auto* s = new Section<DatasetSpec>;
     s->selector = &DatasetSpec::format;
-    s->add(
-        "format", &DatasetSpec::format, choice("format", {"idx", "cifar10", "imagefolder", "csv", "synthetic"}),
-        "idx: the files of MNIST and its relatives; cifar10: its binary files; imagefolder: a folder of pictures for "
-        "each class; csv: rows of numbers; synthetic: made up from the seed, for trying things out",
-        {.required = true});
-    s->add(
-        "path", &DatasetSpec::path, path(), "folder, or file, of the data, against the recipe's own folder",
-        {.required = true, .only_for = {"idx", "cifar10", "imagefolder", "csv"}, .continuity = Continuity::kMayChange});
+    s->add("format", &DatasetSpec::format,
+           choice("format", {"idx", "cifar10", "imagefolder", "webdataset", "mds", "csv", "synthetic"}),
+           "idx: the files of MNIST and its relatives; cifar10: its binary files; imagefolder: a folder of pictures "
+           "for each class; webdataset: tar archives of pictures and classes; mds: a folder of MosaicML Streaming's "
+           "shards; csv: rows of numbers; synthetic: made up from the seed, for trying things out",
+           {.required = true});
+    s->add("path", &DatasetSpec::path, path(), "folder, or file, of the data, against the recipe's own folder",
+           {.required = true,
+            .only_for = {"idx", "cifar10", "imagefolder", "webdataset", "mds", "csv"},
+            .continuity = Continuity::kMayChange});
     s->add("split", &DatasetSpec::split, choice("split", {"train", "test"}), "which files of the folder",
            {.required = true, .only_for = {"idx", "cifar10"}});
     s->add("size", &DatasetSpec::size, integer({1, 4096}), "height and width that pictures are cropped to, in pixels",
-           {.required = true, .only_for = {"imagefolder"}});
+           {.required = true, .only_for = {"imagefolder", "webdataset", "mds"}});
     s->add("resize", &DatasetSpec::resize, optional_with("null", integer({1, 4096})),
            "length that the shorter side is scaled to before the crop from the centre; null: size",
-           {.only_for = {"imagefolder"}});
+           {.only_for = {"imagefolder", "webdataset", "mds"}});
     s->add("target", &DatasetSpec::target,
            list_of("name of a column, or a list of them", 1, 4096, true,
                    text("name of a column",

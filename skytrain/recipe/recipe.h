@@ -32,10 +32,10 @@ struct ModelSpec {
 
 struct DatasetSpec {
   std::string path;                 // folder or file, made absolute against the recipe's folder; "" for synthetic
-  std::string format;               // idx | cifar10 | imagefolder | csv | synthetic
+  std::string format;               // idx | cifar10 | imagefolder | webdataset | mds | csv | synthetic
   std::string split;                // idx, cifar10: train | test (which files of the folder)
-  int64_t size = 0;                 // imagefolder: height and width of the samples, 1..4096
-  std::optional<int64_t> resize;    // imagefolder: of the shorter side before the centre crop, >= size; none: size
+  int64_t size = 0;                 // sets of pictures: height and width of the samples, 1..4096
+  std::optional<int64_t> resize;    // sets of pictures: of the shorter side before the centre crop, >= size; none: size
   std::vector<std::string> target;  // csv: the column of the class, or the columns of the values; the rest are features
   // synthetic: class prototypes plus noise, a pure function of (seed of the recipe, index)
   uint64_t samples = 10000;                       // >= 1

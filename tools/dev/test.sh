@@ -39,6 +39,7 @@ declare -A judged_folders=(
   [report]="skytrain/observe skytrain/record"
   [pt]="skytrain/weights skytrain/checkpoint"
   [torchscript]="skytrain/model"
+  [formats]="skytrain/data skytrain/cli"
 )
 
 # Files changed in the work tree and since the commit before the last one on the main line.

@@ -1,0 +1,100 @@
+"""The input pipeline under a run: threads that make batches ahead change nothing but the time."""
+import os
+import random
+import signal
+import struct
+import zlib
+
+import pytest
+
+from harness import Workplace, assert_same_training, checkpoints, is_running, wait_until
+
+TRANSFORMS = ("[{random_resized_crop: {scale: [0.2, 1]}}, {flip: {}}, "
+              "{normalize: {mean: [0.5, 0.5, 0.5], std: [0.25, 0.25, 0.25]}}]")
+
+
+def write_png(path, width, height, rng):
+    """Waves of a random direction and colour."""
+    x_step, y_step, colour = rng.randrange(1, 9), rng.randrange(1, 9), [rng.randrange(256) for _ in range(3)]
+    lines = b"".join(b"\0" + bytes((c + x * x_step + y * y_step) % 256 for x in range(width) for c in colour)
+                     for y in range(height))
+
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(lines)) + chunk(b"IEND", b""))
+
+
+@pytest.fixture
+def pictures(place):
+    """Arguments for a run on a folder of pictures of many sizes."""
+    rng = random.Random(1)
+    for name in ("cat", "dog"):
+        (place.folder / "pictures" / name).mkdir(parents=True)
+        for index in range(15):
+            write_png(place.folder / f"pictures/{name}/{index:02}.png", rng.randrange(20, 90), rng.randrange(20, 90), rng)
+    place.write_recipe(model="{name: convnet, classes: 2, width: 4}", batch=8, length="epochs: 4", devices=1,
+                       checkpoint_every="3 steps")
+    data = f"{{format: imagefolder, path: {place.folder}/pictures, size: 16, resize: 20}}"
+    sets = [f"data.train={data}", f"data.eval={data}", f"data.transforms={TRANSFORMS}", "train.slot=3"]
+    return [word for text in sets for word in ("--set", text)]
+
+
+def reference_of(place, runs):
+    reference = Workplace(place.folder)
+    reference.runs = place.folder / runs
+    return reference.run_directory()
+
+
+def test_any_number_of_threads_makes_the_same_run(place, pictures):
+    for workers in (0, 1, 3, "auto"):
+        result = place.train("--runs", f"runs-{workers}", *pictures, "--set", f"data.workers={workers}")
+        assert result.code == 0, result
+        assert ("data" in result.summary) == (workers != 0), result.summary
+        if workers in (1, 3):
+            assert result.summary["data"]["workers"] == workers
+        if workers != 0:
+            assert_same_training(reference_of(place, f"runs-{workers}"), reference_of(place, "runs-0"))
+
+
+def test_a_killed_run_goes_on_in_the_middle_of_an_epoch(place, pictures):
+    reference = place.train("--runs", "reference", *pictures, "--set", "data.workers=2")
+    assert reference.code == 0, reference
+    for _ in range(2):
+        with place.start_training(*pictures, "--set", "data.workers=2") as program:
+            worker = program.wait_for_worker()
+            before = newest_step(place)
+            wait_until(lambda: newest_step(place) > before or program.process.poll() is not None, "another checkpoint")
+            if is_running(worker):
+                os.kill(worker, signal.SIGKILL)
+            program.finish()
+    result = place.train(*pictures, "--set", "data.workers=2")
+    assert result.code == 0, result
+    assert_same_training(place.run_directory(), reference_of(place, "reference"))
+
+
+def test_a_damaged_picture_is_named_by_the_run_that_meets_it(place, pictures):
+    victim = place.folder / "pictures/dog/07.png"
+    victim.write_bytes(victim.read_bytes()[:-30])
+    result = place.train(*pictures, "--set", "data.workers=2")
+    assert result.code == 4 and "dog/07.png" in result.err, result
+
+
+def test_random_crops_need_pictures(place, pictures):
+    result = place.train(*pictures, "--set", "data.train={format: synthetic, samples: 40, channels: 3, height: 16, width: 16}")
+    assert result.code == 3 and "data.transforms[0].random_resized_crop" in result.err, result
+    assert place.run_directories() == []  # a run that never began leaves nothing
+
+
+def newest_step(place):
+    return max([0, *(step for run in place.run_directories() for step in checkpoints(run))])
+
+
+def test_bench_says_how_fast_and_where_the_time_goes(place, pictures):
+    result = place.run("data", "bench", "pictures", "--size", "32", "--batch", "8", "--seconds", "0.2", "--threads", "2", "--json")
+    assert result.code == 0, result
+    figures = result.summary
+    assert figures["images"] >= 8 and figures["images_per_second"] > 0 and figures["images_per_core_second"] > 0
+    assert figures["peak_rss_bytes"] > 1 << 20 and abs(sum(figures["stages"].values()) - 1) < 1e-9
+    assert place.run("data", "bench", "missing").code == 4
