@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -17,10 +18,10 @@
 #include <vector>
 
 #include "skytrain/base/json.h"
+#include "skytrain/base/mix.h"
 #include "skytrain/image/kernels.h"
 #include "skytrain/image/lines.h"
 #include "skytrain/image/picture.h"
-#include "skytrain/image/random_resized_crop.h"
 #include "skytrain/image/resize.h"
 
 namespace {
@@ -53,6 +54,22 @@ std::vector<Encoded> read_folder(const std::string& folder) {
   return pictures;
 }
 
+// RandomResizedCrop's.
+image::Region draw_region(const image::Size& size, KeyedRandom& random) {
+  const auto place = [&](int64_t places) {
+    return static_cast<int64_t>(random.integer(static_cast<uint64_t>(places)));
+  };
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    const double area = static_cast<double>(size.width * size.height) * random.uniform(0.08, 1);
+    const double ratio = std::exp(random.uniform(std::log(3.0 / 4), std::log(4.0 / 3)));
+    const int64_t width = std::lround(std::sqrt(area * ratio)), height = std::lround(std::sqrt(area / ratio));
+    if (width < 1 || width > size.width || height < 1 || height > size.height) continue;
+    return {place(size.width - width + 1), place(size.height - height + 1), width, height};
+  }
+  const int64_t side = std::min(size.width, size.height);
+  return {(size.width - side) / 2, (size.height - side) / 2, side, side};
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -83,7 +100,7 @@ int main(int argc, char** argv) {
       const double begin = cpu_seconds();
       for (size_t i = 0; i < pictures.size(); ++i) {
         const auto& [path, bytes] = pictures[i];
-        const image::Region region = draw_region(image::picture_size(bytes, path), {}, random);
+        const image::Region region = draw_region(image::picture_size(bytes, path), random);
         output.flip = random.chance(0.5);
         if (whole_pass) {
           image::decode_resized(bytes, path, region, resize, output, batch[i % kBatch].elements, scratch);

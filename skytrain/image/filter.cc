@@ -61,8 +61,10 @@ void Taps16::set(const Axis& axis) {
   unwanted.resize(static_cast<size_t>(stride_));
   for (int64_t place = 0; place < axis.to; ++place) {
     const double center = (static_cast<double>(place) + 0.5) * scale;
-    const int64_t first = static_cast<int64_t>(std::max(center - support + 0.5, 0.0));
-    const int64_t end = std::min(static_cast<int64_t>(center + support + 0.5), axis.from);
+    // Rounded, halves up: none is negative.
+    const double low = std::max(center - support + 0.5, 0.0), high = center + support + 0.5;
+    const auto first = static_cast<int64_t>(low);
+    const int64_t end = std::min(static_cast<int64_t>(high), axis.from);
     const bool wanted = place >= axis.begin && place < axis.begin + axis.count;
     const int64_t i = axis.mirrored ? axis.begin + axis.count - 1 - place : place - axis.begin;
     float* const weights = wanted ? exact_.data() + i * stride_ : unwanted.data();
