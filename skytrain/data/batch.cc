@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "skytrain/base/error.h"
@@ -40,6 +41,42 @@ void check_pictures(const DatasetInfo& info, const std::string& where) {
   throw Error(ErrorKind::kRecipe, where, "is for pictures, but the samples are rows of features", "remove it");
 }
 
+// Transforms that begin with the file of a picture.
+const std::set<std::string> kOfFiles = {"random_resized_crop", "color_jitter", "rand_augment", "random_erasing"};
+
+void check_files_of_pictures(const Dataset& dataset, const std::string& name, const std::string& where) {
+  if (dataset.encoded_pictures() != nullptr) return;
+  throw Error(ErrorKind::kRecipe, where, str("is for files of pictures, and the data are ", dataset.info().format),
+              name == "random_resized_crop" ? "use pad_crop, or a folder of pictures"
+                                            : "remove it, or use a folder of pictures");
+}
+
+// A sample is cut out, then its pixels are changed, then they are normalised, then a part is erased: another order
+// would be another result.
+void check_order(const std::vector<recipe::TransformSpec>& transforms) {
+  const auto stage = [](const std::string& name) {
+    if (name == "random_resized_crop" || name == "pad_crop") return 1;
+    if (name == "color_jitter" || name == "rand_augment") return 2;
+    if (name == "normalize") return 3;
+    return name == "random_erasing" ? 4 : 0;  // flip goes anywhere
+  };
+  std::string last;
+  bool padded = false, of_files = false;
+  for (size_t i = 0; i < transforms.size(); ++i) {
+    const std::string& name = transforms[i].name;
+    const std::string where = str("data.transforms[", i, "].", name);
+    if (stage(name) > 0 && !last.empty() && stage(name) < stage(last))
+      throw Error(ErrorKind::kRecipe, where, "comes after " + last,
+                  "the order is: a crop, color_jitter and rand_augment, normalize, random_erasing");
+    if (stage(name) > 0) last = name;
+    padded = padded || name == "pad_crop";
+    of_files = of_files || kOfFiles.contains(name);
+    if (padded && of_files)
+      throw Error(ErrorKind::kRecipe, where, "does not go with another transform of the list",
+                  "pad_crop is for pictures of one size; beside it, of these: normalize, flip");
+  }
+}
+
 }  // namespace
 
 BatchFiller::BatchFiller(const Dataset& dataset, const std::vector<recipe::TransformSpec>& transforms, uint64_t seed,
@@ -50,6 +87,7 @@ BatchFiller::BatchFiller(const Dataset& dataset, const std::vector<recipe::Trans
     lookup_.resize(static_cast<size_t>(dataset.info().channels) * 256);
     for (size_t i = 0; i < lookup_.size(); ++i) lookup_[i] = static_cast<float>(i % 256) / 255.0f;
   }
+  check_order(transforms);
   bool cropped = false, flipped = false;
   const auto crop_once = [&cropped](const std::string& where) {
     if (std::exchange(cropped, true))
@@ -77,14 +115,12 @@ BatchFiller::BatchFiller(const Dataset& dataset, const std::vector<recipe::Trans
         throw Error(ErrorKind::kRecipe, where, "appears twice", "two flips are one of another probability");
       }
       if (training) mirror_probability_ = transform.p;
-    } else if (transform.name == "random_resized_crop") {
-      if (dataset.encoded_pictures() == nullptr)
-        throw Error(ErrorKind::kRecipe, where,
-                    str("is for files of pictures, and the data are ", dataset.info().format),
-                    "use pad_crop, or a folder of pictures");
-      crop_once(where);
+    } else if (kOfFiles.contains(transform.name)) {
+      check_files_of_pictures(dataset, transform.name, where);
+      if (transform.name == "random_resized_crop") crop_once(where);
     } else {
-      const std::vector<std::string> known = {"normalize", "pad_crop", "flip", "random_resized_crop"};
+      std::vector<std::string> known = {"normalize", "pad_crop", "flip"};
+      known.insert(known.end(), kOfFiles.begin(), kOfFiles.end());
       throw Error(ErrorKind::kRecipe, str("data.transforms[", i, "]"),
                   str("unknown transform \"", printable(transform.name), "\"", did_you_mean(transform.name, known)),
                   "known: " + join(known, ", "));

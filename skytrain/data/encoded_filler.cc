@@ -1,10 +1,34 @@
 #include "skytrain/data/encoded_filler.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "skytrain/data/mix.h"
 #include "skytrain/image/picture.h"
 #include "skytrain/image/resize.h"
 
 namespace skytrain::data {
+namespace {
+
+// A sample of so many bytes and more leaves no batch in a second-level cache.
+constexpr size_t kBytesPastCache = 64 << 10;
+
+// torchvision's rules: factors from 1 - x (not below 0) to 1 + x, the hue from -x to x.
+image::ColorJitter color_jitter(const recipe::TransformSpec& transform) {
+  image::ColorJitter jitter;
+  const auto around = [](double change, float(&bounds)[2]) {
+    bounds[0] = static_cast<float>(std::max(0.0, 1 - change));
+    bounds[1] = static_cast<float>(1 + change);
+  };
+  around(transform.brightness, jitter.brightness);
+  around(transform.contrast, jitter.contrast);
+  around(transform.saturation, jitter.saturation);
+  jitter.hue[0] = static_cast<float>(-transform.hue);
+  jitter.hue[1] = static_cast<float>(transform.hue);
+  return jitter;
+}
+
+}  // namespace
 
 EncodedFiller::EncodedFiller(const EncodedPictures& pictures, const std::vector<recipe::TransformSpec>& transforms,
                              uint64_t seed, bool training)
@@ -24,6 +48,16 @@ EncodedFiller::EncodedFiller(const EncodedPictures& pictures, const std::vector<
       image::RandomResizedCrop& crop = crop_.emplace();
       if (transform.scale.size() == 2) crop.min_area = transform.scale[0], crop.max_area = transform.scale[1];
       if (transform.ratio.size() == 2) crop.min_ratio = transform.ratio[0], crop.max_ratio = transform.ratio[1];
+    } else if (transform.name == "color_jitter" && training) {
+      changes_.emplace_back(color_jitter(transform));
+    } else if (transform.name == "rand_augment" && training) {
+      changes_.emplace_back(image::RandAugment{.operations = static_cast<int>(transform.ops),
+                                               .magnitude = static_cast<int>(transform.magnitude)});
+    } else if (transform.name == "random_erasing" && training) {
+      image::RandomErasing& erasing = erasing_.emplace();
+      erasing.probability = transform.p;
+      if (transform.scale.size() == 2) erasing.min_area = transform.scale[0], erasing.max_area = transform.scale[1];
+      if (transform.ratio.size() == 2) erasing.min_ratio = transform.ratio[0], erasing.max_ratio = transform.ratio[1];
     }
   }
 }
@@ -43,8 +77,36 @@ void EncodedFiller::fill(uint64_t epoch, uint64_t sample, image::Layout layout, 
       mirror_probability_ > 0 && unit_interval(make_key(Stream::kFlip, seed_, epoch, sample)) < mirror_probability_;
   const image::ResizeSpec resize = crop_ ? image::ResizeSpec{.size = {pictures_.size(), pictures_.size()}}
                                          : image::resize_and_center_crop(size, pictures_.resize(), pictures_.size());
-  image::decode_resized(file, scratch.path, region(epoch, sample, size), resize, output, out, scratch);
+  const image::Size kept = image::output_size(resize);
+  output.past_cache = sizeof(float) * static_cast<size_t>(3 * kept.width * kept.height) >= kBytesPastCache;
+  const image::Region seen = region(epoch, sample, size);
+  if (changes_.empty()) {
+    image::decode_resized(file, scratch.path, seen, resize, output, out, scratch);
+  } else {
+    uint8_t* const rgbx =
+        image::decode_resized_pixels(file, scratch.path, seen, resize, std::exchange(output.flip, false), scratch);
+    change_pixels(epoch, sample, {rgbx, kept.width, kept.height}, scratch);
+    image::write_pixels(rgbx, kept, output, out);
+  }
+  if (erasing_) {
+    KeyedRandom random(make_key(Stream::kErasing, seed_, epoch, sample));
+    const image::Region erased = image::draw_erasure(*erasing_, kept, random);
+    if (erased.width > 0) image::erase(erased, *erasing_, kept, output, random, out);
+  }
   scratch.give_back_excess();
+}
+
+void EncodedFiller::change_pixels(uint64_t epoch, uint64_t sample, const image::Pixels& pixels,
+                                  Scratch& scratch) const {
+  KeyedRandom color(make_key(Stream::kColor, seed_, epoch, sample));
+  KeyedRandom augment(make_key(Stream::kAugment, seed_, epoch, sample));
+  for (const auto& change : changes_) {
+    if (const auto* const jitter = std::get_if<image::ColorJitter>(&change)) {
+      image::change_color(pixels, image::draw_color_change(*jitter, color));
+    } else {
+      image::rand_augment(pixels, std::get<image::RandAugment>(change), augment, scratch.narrowed);
+    }
+  }
 }
 
 }  // namespace skytrain::data

@@ -6,10 +6,14 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "skytrain/data/encoded_pictures.h"
+#include "skytrain/image/color.h"
 #include "skytrain/image/output.h"
+#include "skytrain/image/rand_augment.h"
+#include "skytrain/image/random_erasing.h"
 #include "skytrain/image/random_resized_crop.h"
 #include "skytrain/recipe/recipe.h"
 
@@ -32,8 +36,13 @@ class EncodedFiller {
  private:
   const EncodedPictures& pictures_;
   const uint64_t seed_;
+  void change_pixels(uint64_t epoch, uint64_t sample, const image::Pixels& pixels, Scratch& scratch) const;
+
   std::optional<image::RandomResizedCrop> crop_;
   double mirror_probability_ = 0;
+  // What stands in the recipe, in its order, of changes to the pixels.
+  std::vector<std::variant<image::ColorJitter, image::RandAugment>> changes_;
+  std::optional<image::RandomErasing> erasing_;
   image::OutputSpec output_;
 };
 

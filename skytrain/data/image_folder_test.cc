@@ -396,6 +396,55 @@ TEST_F(Folder, RandomCropsAreOfEpochAndSampleAlone) {
   EXPECT_EQ(once, again);  // equal pictures, and nothing random
 }
 
+TEST_F(Folder, PixelsAreChangedByEpochAndSampleInTrainingOnly) {
+  put("/set/a/1.png", gradient(90, 60));
+  const auto set = open();
+  constexpr size_t kSize = 3 * 4 * 4;
+  const auto fill = [&](const std::vector<recipe::TransformSpec>& transforms, uint64_t epoch, bool training) {
+    std::vector<float> image(kSize);
+    std::vector<int64_t> label(1);
+    BatchFiller(*set, transforms, /*seed=*/3, training)
+        .fill(epoch, std::vector<uint64_t>{0}, image.data(), {.labels = label.data()});
+    return image;
+  };
+  const std::vector<float> plain = fill({}, 0, true);
+  const std::vector<recipe::TransformSpec> changes = {{.name = "color_jitter", .brightness = 0.8, .hue = 0.3},
+                                                      {.name = "rand_augment"},
+                                                      {.name = "random_erasing", .p = 1, .scale = {0.3, 0.4}}};
+  for (const recipe::TransformSpec& change : changes) {
+    int different = 0, repeated = 0;
+    for (uint64_t epoch = 0; epoch < 20; ++epoch) {
+      different += fill({change}, epoch, true) != plain;
+      repeated += fill({change}, epoch, true) == fill({change}, epoch, true);
+      EXPECT_EQ(fill({change}, epoch, false), plain) << change.name;
+    }
+    EXPECT_GT(different, 10) << change.name;
+    EXPECT_EQ(repeated, 20) << change.name;
+  }
+}
+
+TEST_F(Folder, TransformsHaveAnOrder) {
+  put("/set/a/1.png", picture(1));
+  const auto set = open();
+  const recipe::TransformSpec normalize{.name = "normalize", .mean = {0}, .std = {1}}, jitter{.name = "color_jitter"},
+      crop{.name = "random_resized_crop"}, erasing{.name = "random_erasing"}, pad{.name = "pad_crop", .pad = 1};
+  const auto refusal_of = [&](const std::vector<recipe::TransformSpec>& transforms) {
+    try {
+      BatchFiller(*set, transforms, 0, true);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kRecipe);
+      return error.message();
+    }
+    return std::string();
+  };
+  EXPECT_EQ(refusal_of({crop, jitter, normalize, erasing}), "");
+  EXPECT_THAT(refusal_of({normalize, jitter}), HasSubstr("data.transforms[1].color_jitter: comes after normalize"));
+  EXPECT_THAT(refusal_of({jitter, crop}), HasSubstr("comes after color_jitter"));
+  EXPECT_THAT(refusal_of({erasing, normalize}), HasSubstr("comes after random_erasing"));
+  EXPECT_THAT(refusal_of({pad, jitter}), HasSubstr("pad_crop is for pictures of one size"));
+  EXPECT_THAT(refusal_of({crop, crop}), HasSubstr("second random crop"));
+}
+
 TEST(FolderOnDisk, LinksAreFollowedAndLoopsEnd) {
   const std::string root = testing::TempDir() + "skytrain-folder-" + std::to_string(getpid());
   put_file(FileSystem::real(), root + "/set/a/1.png", picture(1));

@@ -20,6 +20,9 @@ enum class Stream : uint64_t {
   kFlip = 6,
   kDropout = 7,
   kResizedCrop = 8,
+  kColor = 9,
+  kAugment = 10,
+  kErasing = 11,
   kMixing = 20,
   kMixingKind = 21,
 };

@@ -154,7 +154,8 @@ TEST(Resolve, AMisspeltRequiredKeyIsOneProblemNotTwo) {
 TEST(Resolve, MissingKeysAreNamedWithWhatTheyAre) {
   EXPECT_EQ(refusal(small_but("  batch: 8\n", "")),
             "recipe.yaml:9:3: train.batch: is missing\n"
-            "  samples per optimizer step over all devices; auto: the largest that fits into memory (integer, 1 to "
+            "  samples per optimizer step over all devices; auto: the largest power of two "
+            "for each device that fits into memory, at most a tenth of the data and 4,096 (integer, 1 to "
             "1,000,000,000, or auto)");
   EXPECT_THAT(refusal(small_but("version: 1\n", "")), StartsWith("recipe.yaml:1:1: version: is missing"));
   EXPECT_THAT(refusal(small_but("path: mnist, ", "")), StartsWith("recipe.yaml:6:10: data.train.path: is missing"));
@@ -174,7 +175,8 @@ TEST(Resolve, KeysOfAnotherNameAreRefused) {
   EXPECT_THAT(refusal(small_but("momentum: 0.9", "betas: [0.9, 0.99]")),
               HasSubstr("train.optimizer.betas: \"sgd\" does not take this key (adam, adamw, lamb do)"));
   EXPECT_THAT(refusal(small_but("{path: mnist, format: idx, split: train}", "{format: synthetic, path: mnist}")),
-              HasSubstr("data.train.path: \"synthetic\" does not take this key (idx, cifar10, imagefolder, webdataset, mds, csv do)"));
+              HasSubstr("data.train.path: \"synthetic\" does not take this key (idx, cifar10, imagefolder, webdataset, "
+                        "mds, csv do)"));
   EXPECT_THAT(
       set_refusal("train.schedule={name: constant, min_lr: 0.1}"),
       HasSubstr("\"constant\" does not take this key (cosine, cosine_restarts, linear, polynomial, plateau do)"));
