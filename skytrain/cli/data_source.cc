@@ -24,7 +24,7 @@ bool any_begins(const std::vector<std::string>& names, std::string_view prefix) 
 
 // idx when a folder holds nothing telling: opening it says what is missing.
 std::string format_of(const FileSystem& fs, const std::string& path, bool folder) {
-  const std::string format = data::guess_format(fs, path);
+  std::string format = data::guess_format(fs, path);
   if (!format.empty()) return format;
   if (folder) return "idx";
   throw Error(ErrorKind::kData, path, "its name does not tell the format of the data set",

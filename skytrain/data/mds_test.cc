@@ -226,7 +226,7 @@ TEST_F(MdsFolder, ChecksumsAreCompared) {
 }
 
 TEST_F(MdsFolder, FingerprintsTellSizesClassesAndShardsApart) {
-  const auto fingerprint = [&](std::vector<std::vector<std::string>> shards) {
+  const auto fingerprint = [&](const std::vector<std::vector<std::string>>& shards) {
     fs_.remove_tree("/set");
     put_mds(fs_, "/set", shards);
     return open()->info().fingerprint;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "skytrain/base/json.h"
+#include "skytrain/base/text.h"
 #include "skytrain/data/dataset_test_data.h"
 #include "skytrain/data/zstd.h"
 
@@ -61,11 +62,11 @@ inline Json put_mds(FileSystem& fs, const std::string& folder, const std::vector
     Json json = mds_shard_json(name, raw.size(), shards[i].size());
     if (packed) {
       const std::string small = zstd(raw, 3);
-      put_file(fs, folder + "/" + name + ".zstd", small);
+      put_file(fs, str(folder, "/", name, ".zstd"), small);
       json["compression"] = "zstd:3";
       json["zip_data"] = {{"basename", name + ".zstd"}, {"bytes", small.size()}, {"hashes", Json::object()}};
     } else {
-      put_file(fs, folder + "/" + name, raw);
+      put_file(fs, str(folder, "/", name), raw);
     }
     index["shards"].push_back(std::move(json));
   }

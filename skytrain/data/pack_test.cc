@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "skytrain/base/error.h"
+#include "skytrain/base/text.h"
 #include "skytrain/data/dataset_test_data.h"
 #include "skytrain/data/encoded_pictures.h"
 #include "skytrain/image/picture_test_data.h"
@@ -13,7 +14,6 @@
 namespace skytrain::data {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
@@ -57,7 +57,7 @@ class Packing : public ::testing::Test {
   // Names and contents of all files.
   std::map<std::string, std::string> files(const std::string& folder) {
     std::map<std::string, std::string> all;
-    for (const std::string& name : fs_.list(folder)) all[name] = fs_.read_file(folder + "/" + name);
+    for (const std::string& name : fs_.list(folder)) all[name] = fs_.read_file(str(folder, "/", name));
     return all;
   }
   // As the source, whatever of it is there: pictures byte for byte.

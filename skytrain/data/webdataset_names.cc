@@ -145,9 +145,9 @@ std::vector<std::string> list_shards(const FileSystem& fs, const std::string& pa
   std::string compressed;
   for (const std::string& name : fs.list(path)) {
     if (name.ends_with(".tar") && !name.starts_with('.')) {
-      shards.push_back(path + "/" + name);
+      shards.push_back(str(path, "/", name));
     } else if (is_compressed(name)) {
-      compressed = path + "/" + name;
+      compressed = str(path, "/", name);
     } else if (!name.ends_with(".idx") && name != "pack.jsonl") {  // of DALI, of `data pack`
       passed_over.push_back(name);
     }
