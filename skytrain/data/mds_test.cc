@@ -241,7 +241,7 @@ TEST_F(MdsFolder, FingerprintsTellSizesClassesAndShardsApart) {
 TEST(Zstd, FramesThatFollowEachOtherCountAsOne) {
   MemoryFileSystem fs;
   std::string big;
-  for (int i = 0; i < 500000; ++i) big += static_cast<char>(i * i / 7);
+  for (unsigned i = 0; i < 500000; ++i) big += static_cast<char>(i * i / 7);
   put_file(fs, "/x", zstd(big, 1) + zstd("more", 1) + zstd("", 1));
   std::string unpacked;
   unzstd(fs, "/x", big.size() + 4, [&](std::span<const std::byte> piece) {
