@@ -10,7 +10,5 @@ namespace skytrain::cli {
 void add_data_inspect(CLI::App& data, Actions& actions);
 void add_data_pack(CLI::App& data, Actions& actions);
 void add_data_bench(CLI::App& data, Actions& actions);
-void add_data_inspect(CLI::App& data, Actions& actions);
-void add_data_pack(CLI::App& data, Actions& actions);
 
 }  // namespace skytrain::cli
