@@ -39,7 +39,8 @@ class ReadAhead {
 
   struct Figures {
     int threads = 0;
-    double filling = 0;  // seconds of all threads
+    double filling = 0;  // seconds of all threads, on the wall
+    double cpu = 0;      // of them, those on a processor
     double waiting = 0;  // seconds of all takers, but for the first `places` tickets
     uint64_t tickets = 0;
   };

@@ -62,7 +62,10 @@ void Prefetcher::take(uint64_t step, const data::Slot& slot, at::Tensor& images,
 }
 
 OrderedJson to_json(const data::ReadAhead::Figures& figures) {
-  return {{"workers", figures.threads}, {"filling_s", figures.filling}, {"waiting_s", figures.waiting}};
+  return {{"workers", figures.threads},
+          {"filling_s", figures.filling},
+          {"cpu_s", figures.cpu},
+          {"waiting_s", figures.waiting}};
 }
 
 }  // namespace skytrain::train

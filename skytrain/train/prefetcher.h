@@ -41,7 +41,8 @@ class Prefetcher {
   data::ReadAhead ahead_;            // last: its threads use all of the above
 };
 
-// {"workers", "filling_s", "waiting_s"}: threads, their seconds, and those that replicas waited for them.
+// {"workers", "filling_s", "cpu_s", "waiting_s"}: threads, their seconds on the wall and on a processor, and those that
+// replicas waited for them.
 OrderedJson to_json(const data::ReadAhead::Figures& figures);
 
 }  // namespace skytrain::train
