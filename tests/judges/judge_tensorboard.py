@@ -17,7 +17,7 @@ import numpy
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 TRAIN_KEYS = ("loss", "lr", "samples_per_second")
-EVAL_KEYS = ("loss", "top1")
+NOT_METRICS = ("samples", "seconds")  # of an evaluation
 
 
 def expected_scalars(metrics_file):
@@ -27,7 +27,8 @@ def expected_scalars(metrics_file):
         record = json.loads(line)
         group, source, keys = "train", record, TRAIN_KEYS
         if "eval" in record:
-            group, source, keys = "eval", record["eval"], EVAL_KEYS
+            source = record["eval"]
+            group, keys = "eval", [key for key in source if key not in NOT_METRICS]
         for key in keys:
             if source.get(key) is not None:
                 scalars.setdefault(f"{group}/{key}", []).append((record["step"], source[key]))
