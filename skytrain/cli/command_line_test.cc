@@ -9,6 +9,7 @@
 #include <csignal>
 
 #include "skytrain/base/json.h"
+#include "skytrain/cli/command_line_test_data.h"
 #include "skytrain/cli/output.h"
 
 namespace skytrain::cli {
@@ -17,20 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-struct Printed {
-  int code = 0;
-  std::string out, err;
-};
-
-Printed skytrain(const std::vector<std::string>& arguments) {
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  Printed printed;
-  printed.code = run(arguments);
-  printed.out = ::testing::internal::GetCapturedStdout();
-  printed.err = ::testing::internal::GetCapturedStderr();
-  return printed;
-}
+Printed skytrain(const std::vector<std::string>& arguments) { return run_captured(arguments); }
 
 TEST(CommandLine, AnUnknownVerbIsAnsweredWithTheClosest) {
   const Printed p = skytrain({"trian", "recipe.yaml"});

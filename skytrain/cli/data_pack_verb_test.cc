@@ -6,18 +6,13 @@
 #include <fstream>
 
 #include "skytrain/base/json.h"
-#include "skytrain/cli/command_line.h"
+#include "skytrain/cli/command_line_test_data.h"
 
 namespace skytrain::cli {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-struct Printed {
-  int code = 0;
-  std::string out, err;
-};
 
 class DataPack : public ::testing::Test {
  protected:
@@ -35,13 +30,7 @@ class DataPack : public ::testing::Test {
   }
   static Printed data(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "data");
-    ::testing::internal::CaptureStdout();
-    ::testing::internal::CaptureStderr();
-    Printed printed;
-    printed.code = run(arguments);
-    printed.out = ::testing::internal::GetCapturedStdout();
-    printed.err = ::testing::internal::GetCapturedStderr();
-    return printed;
+    return run_captured(arguments);
   }
 
   const std::string root_;

@@ -6,18 +6,13 @@
 #include <fstream>
 
 #include "skytrain/base/json.h"
-#include "skytrain/cli/command_line.h"
+#include "skytrain/cli/command_line_test_data.h"
 
 namespace skytrain::cli {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-
-struct Printed {
-  int code = 0;
-  std::string out, err;
-};
 
 class DataVerify : public ::testing::Test {
  protected:
@@ -40,13 +35,7 @@ class DataVerify : public ::testing::Test {
   static Printed verify_path(const std::string& path, const std::vector<std::string>& more = {}) {
     std::vector<std::string> arguments = {"data", "verify", path};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    ::testing::internal::CaptureStdout();
-    ::testing::internal::CaptureStderr();
-    Printed printed;
-    printed.code = run(arguments);
-    printed.out = ::testing::internal::GetCapturedStdout();
-    printed.err = ::testing::internal::GetCapturedStderr();
-    return printed;
+    return run_captured(arguments);
   }
 
   const std::string root_;

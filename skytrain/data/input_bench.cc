@@ -1,11 +1,10 @@
 #include "skytrain/data/input_bench.h"
 
 #include <algorithm>
-#include <chrono>
-#include <ctime>
 #include <limits>
 #include <span>
 
+#include "skytrain/base/cpu_clock.h"
 #include "skytrain/data/batch.h"
 #include "skytrain/data/order.h"
 #include "skytrain/data/read_ahead.h"
@@ -18,11 +17,6 @@ namespace {
 constexpr double kSecondsOfStages = 1;
 constexpr int kPlacesPerThread = 2;
 
-double seconds_of(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 double wall() { return seconds_of(CLOCK_MONOTONIC); }
 
 struct Batch {
@@ -92,13 +86,13 @@ InputBenchResult bench_input(const EncodedPictures& pictures, const std::vector<
   InputBenchResult result;
   uint64_t ticket = 0;
   for (; ticket < static_cast<uint64_t>(options.threads); ++ticket) ahead.take(ticket, [](int) {});
-  const double begin = wall(), cpu = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+  const double begin = wall(), cpu = process_cpu_seconds();
   while (!stop() && wall() - begin < options.seconds && (options.images == 0 || result.images < options.images)) {
     ahead.take(ticket++, [](int) {});
     result.images += batch;
   }
   result.seconds = wall() - begin;
-  result.cpu_seconds = seconds_of(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+  result.cpu_seconds = process_cpu_seconds() - cpu;
   measure_stages(pictures, transforms, options.seed, result);
   return result;
 }

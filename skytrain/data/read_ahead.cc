@@ -2,19 +2,14 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ctime>
 #include <utility>
+
+#include "skytrain/base/cpu_clock.h"
 
 namespace skytrain::data {
 namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-double cpu_of_thread() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
 
 // How many tickets a look at the waiting takes: fewer would follow chance.
 constexpr int kWindow = 8;
@@ -52,7 +47,7 @@ void ReadAhead::work() {
     place.ticket = next_++;
     lock.unlock();
 
-    const double begin = now(), cpu = cpu_of_thread();
+    const double begin = now(), cpu = thread_cpu_seconds();
     bool filled = true;
     std::exception_ptr failure;
     try {
@@ -60,7 +55,7 @@ void ReadAhead::work() {
     } catch (...) {
       failure = std::current_exception();
     }
-    const double seconds = now() - begin, cpu_seconds = cpu_of_thread() - cpu;
+    const double seconds = now() - begin, cpu_seconds = thread_cpu_seconds() - cpu;
 
     lock.lock();
     figures_.filling += seconds;

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <limits>
 
+#include "skytrain/base/cpu_clock.h"
 #include "skytrain/base/text.h"
 #include "skytrain/train/model_trial.h"
 
@@ -18,25 +18,18 @@ struct Pass {
   double seconds = std::numeric_limits<double>::infinity(), loss = 0, gradient_norm = 0;
 };
 
-// Of all threads of this process: on a busy machine the clock on the wall measures the others.
-double cpu_seconds() {
-  timespec time{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-  return double(time.tv_sec) + 1e-9 * double(time.tv_nsec);
-}
-
 // One forward and backward pass; keeps the least time of all calls.
 void measure(ModelTrial& trial, model::Model& model, const Loss& loss, const at::Tensor& images,
              const at::Tensor& target, Precision precision, Pass& pass) {
   trial.drop_gradients();
-  const double begin = cpu_seconds();
+  const double begin = process_cpu_seconds();
   at::Tensor sum;
   {
     const Autocast autocast(precision);
     sum = loss.sum(model.forward(images).to(at::kFloat), target).div(images.size(0));
   }
   sum.backward();
-  pass.seconds = std::min(pass.seconds, cpu_seconds() - begin);
+  pass.seconds = std::min(pass.seconds, process_cpu_seconds() - begin);
   pass.loss = sum.item<double>();
   double squares = 0;
   for (const tensor::NamedTensor& parameter : model.parameters())
@@ -62,9 +55,9 @@ PrecisionChoice choose_precision(model::Model& model, const Loss& loss, const at
   if (!multiplies_bf16()) return {Precision::kFp32, "this processor has no bfloat16 instructions"};
   ModelTrial trial(model);
   Pass fp32, bf16;
-  const double begin = cpu_seconds();
+  const double begin = process_cpu_seconds();
   // In turns, so that both meet the same machine; the first of each fills caches and lets oneDNN choose its kernels.
-  for (int round = 0; round < kMostRounds && (round < kLeastRounds || cpu_seconds() - begin < kSecondsOfRounds);
+  for (int round = 0; round < kMostRounds && (round < kLeastRounds || process_cpu_seconds() - begin < kSecondsOfRounds);
        ++round) {
     measure(trial, model, loss, images, target, Precision::kFp32, fp32);
     measure(trial, model, loss, images, target, Precision::kBf16, bf16);
