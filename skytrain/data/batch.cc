@@ -212,26 +212,51 @@ void BatchFiller::fill_features(const float* features, float* out) const {
   }
 }
 
-void BatchFiller::fill(uint64_t epoch, std::span<const uint64_t> samples, float* images, Targets targets,
-                       image::Layout layout) const {
+int64_t BatchFiller::sample_size(const Form& form) const {
+  const DatasetInfo& info = dataset_.info();
+  return info.channels * (form.shape.width > 0 ? form.shape.height * form.shape.width : info.height * info.width);
+}
+
+void BatchFiller::fill_one(uint64_t epoch, uint64_t sample, float* image, const Targets& targets, size_t place,
+                           const Form& form) const {
   thread_local Scratch scratch;
   const DatasetInfo& info = dataset_.info();
-  const int64_t size = info.channels * info.height * info.width;
-  for (const uint64_t sample : samples) {
-    if (encoded_) {
-      encoded_->fill(epoch, sample, layout, images, scratch);
-    } else if (info.elements == Elements::kUint8) {
-      fill_picture(dataset_.pixels(sample, scratch), view(epoch, sample), images);
-    } else {
-      fill_features(dataset_.features(sample), images);
-    }
-    images += size;
-    if (info.values == 0) {
-      *targets.labels++ = dataset_.label(sample);
-    } else {
-      targets.values = std::copy_n(dataset_.values(sample), info.values, targets.values);
-    }
+  if (encoded_) {
+    const image::Size own = {info.width, info.height};
+    encoded_->fill(epoch, sample, form.shape.width > 0 ? form.shape : own, form.layout, image, scratch);
+  } else if (info.elements == Elements::kUint8) {
+    fill_picture(dataset_.pixels(sample, scratch), view(epoch, sample), image);
+  } else {
+    fill_features(dataset_.features(sample), image);
   }
+  if (info.values == 0) {
+    targets.labels[place] = dataset_.label(sample);
+  } else {
+    std::copy_n(dataset_.values(sample), info.values, targets.values + place * static_cast<size_t>(info.values));
+  }
+}
+
+void BatchFiller::fill(uint64_t epoch, std::span<const uint64_t> samples, float* images, Targets targets,
+                       const Form& form) const {
+  const int64_t size = sample_size(form);
+  for (size_t i = 0; i < samples.size(); ++i, images += size) fill_one(epoch, samples[i], images, targets, i, form);
+}
+
+size_t BatchFiller::fill_good(uint64_t epoch, std::span<uint64_t> samples, float* images, Targets targets,
+                              const Form& form, BadSamples& bad) const {
+  const int64_t size = sample_size(form);
+  size_t good = 0;
+  for (const uint64_t sample : samples) {
+    try {
+      fill_one(epoch, sample, images, targets, good, form);
+    } catch (const Error& error) {
+      bad.add(sample, error);
+      continue;
+    }
+    samples[good++] = sample;
+    images += size;
+  }
+  return good;
 }
 
 }  // namespace skytrain::data

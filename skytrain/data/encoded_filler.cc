@@ -68,15 +68,18 @@ image::Region EncodedFiller::region(uint64_t epoch, uint64_t sample, const image
   return image::draw_region(size, *crop_, random);
 }
 
-void EncodedFiller::fill(uint64_t epoch, uint64_t sample, image::Layout layout, float* out, Scratch& scratch) const {
+void EncodedFiller::fill(uint64_t epoch, uint64_t sample, const image::Size& shape, image::Layout layout, float* out,
+                         Scratch& scratch) const {
   const std::span<const uint8_t> file = pictures_.encoded(sample, scratch);
   const image::Size size = image::picture_size(file, scratch.path);
   image::OutputSpec output = output_;
   output.layout = layout;
   output.flip =
       mirror_probability_ > 0 && unit_interval(make_key(Stream::kFlip, seed_, epoch, sample)) < mirror_probability_;
-  const image::ResizeSpec resize = crop_ ? image::ResizeSpec{.size = {pictures_.size(), pictures_.size()}}
-                                         : image::resize_and_center_crop(size, pictures_.resize(), pictures_.size());
+  const image::Size cover = {shape.width * pictures_.resize() / pictures_.size(),
+                             shape.height * pictures_.resize() / pictures_.size()};
+  const image::ResizeSpec resize =
+      crop_ ? image::ResizeSpec{.size = shape} : image::cover_and_center_crop(size, cover, shape);
   const image::Size kept = image::output_size(resize);
   output.past_cache = sizeof(float) * static_cast<size_t>(3 * kept.width * kept.height) >= kBytesPastCache;
   const image::Region seen = region(epoch, sample, size);

@@ -29,9 +29,11 @@ class EncodedFiller {
   // Which part of a picture of this size is looked at.
   image::Region region(uint64_t epoch, uint64_t sample, const image::Size& size) const;
 
-  // Writes 3*size*size floats. The same (epoch, sample) gives the same pixels on any topology. Thread-safe for
+  // Writes 3 * height * width floats of `shape`, which may be another than the data set's size: what is seen of the
+  // picture is scaled to it. The same (epoch, sample, shape) gives the same pixels on any topology. Thread-safe for
   // different scratches. Throws as EncodedPictures::pixels().
-  void fill(uint64_t epoch, uint64_t sample, image::Layout layout, float* out, Scratch& scratch) const;
+  void fill(uint64_t epoch, uint64_t sample, const image::Size& shape, image::Layout layout, float* out,
+            Scratch& scratch) const;
 
  private:
   const EncodedPictures& pictures_;

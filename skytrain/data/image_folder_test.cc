@@ -374,7 +374,7 @@ TEST_F(Folder, RandomCropsAreOfEpochAndSampleAlone) {
   const auto fill = [&](uint64_t epoch, const std::vector<uint64_t>& samples, image::Layout layout) {
     std::vector<float> images(samples.size() * kSize);
     std::vector<int64_t> labels(samples.size());
-    filler.fill(epoch, samples, images.data(), {.labels = labels.data()}, layout);
+    filler.fill(epoch, samples, images.data(), {.labels = labels.data()}, {.layout = layout});
     return images;
   };
   const std::vector<float> both = fill(1, {0, 1}, image::Layout::kChw);

@@ -42,7 +42,7 @@ void measure_stages(const EncodedPictures& pictures, const std::vector<recipe::T
     image::Lines& lines = image::open_lines(file, scratch.path, region, scratch);
     for (int64_t line = 0; line < region.height; ++line) lines.next();
     const double was_decoded = wall();
-    filler.fill(0, order[i], image::Layout::kChw, sample.data(), scratch);
+    filler.fill(0, order[i], {pictures.size(), pictures.size()}, image::Layout::kChw, sample.data(), scratch);
     read += was_read - start;
     decode += was_decoded - was_read_again;
     // Its own reading comes from the cache, as the second one did.

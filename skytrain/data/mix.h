@@ -23,6 +23,8 @@ enum class Stream : uint64_t {
   kColor = 9,
   kAugment = 10,
   kErasing = 11,
+  kBuckets = 12,      // the order of their steps
+  kBucketOrder = 13,  // the order of the samples of one
   kMixing = 20,
   kMixingKind = 21,
 };

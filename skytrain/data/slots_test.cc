@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <vector>
 
 #include "skytrain/base/error.h"
 
@@ -129,6 +130,52 @@ TEST(Slots, RefusesNumbersThatMakeNoSense) {
   EXPECT_THROW(Slots(1, 4, 5), Error);
   EXPECT_THROW(Slots(8, 4, 2).slot(0, 2), Error);
   EXPECT_THROW(Slots(8, 4, 2).deal(0, 3, 3), Error);
+}
+
+// Buckets of 21, 8, 3 and 40 samples in steps of 8.
+TEST(Slots, OfBucketsHoldEachPositionOnceAnEpochAndOneBucketAStep) {
+  const std::vector<uint64_t> buckets = {21, 8, 3, 40};
+  const Slots slots(buckets, /*batch=*/8, /*slot=*/3, /*seed=*/5);
+  ASSERT_EQ(slots.steps_per_epoch(), 2u + 1 + 0 + 5 + 2);  // two short ones
+  std::vector<std::vector<uint64_t>> sequences;
+  for (uint64_t epoch = 0; epoch < 3; ++epoch) {
+    std::map<uint64_t, int> seen;
+    std::vector<uint64_t>& sequence = sequences.emplace_back();
+    for (uint64_t i = 0; i < slots.steps_per_epoch(); ++i) {
+      const uint64_t step = epoch * slots.steps_per_epoch() + i;
+      uint64_t samples = 0;
+      for (uint64_t index = 0; index < slots.slots_per_step(); ++index) {
+        const Slot slot = slots.slot(step, index);
+        EXPECT_EQ(slot.epoch, epoch);
+        EXPECT_EQ(slot.step, step);
+        EXPECT_EQ(slot.bucket, slots.slot(step, 0).bucket);
+        const uint64_t begin = slots.bucket_begin(slot.bucket);
+        EXPECT_GE(slot.begin, begin);
+        EXPECT_LE(slot.begin + slot.count, begin + buckets[slot.bucket]);
+        for (uint64_t at = slot.begin; at < slot.begin + slot.count; ++at) ++seen[at];
+        samples += slot.count;
+      }
+      EXPECT_EQ(samples, slots.step_samples(step));
+      EXPECT_EQ(slots.samples_before(step) + samples, slots.samples_before(step + 1));
+      sequence.push_back(slots.slot(step, 0).bucket);
+    }
+    EXPECT_EQ(seen.size(), 72u);
+    for (const auto& [at, times] : seen) EXPECT_EQ(times, 1) << at;
+  }
+  EXPECT_NE(sequences[0], sequences[1]);
+}
+
+TEST(Slots, StepsForSamplesAreTheLeastThatConsumeThem) {
+  for (const std::vector<uint64_t>& buckets : {std::vector<uint64_t>{21}, {21, 8, 3, 40}, {1, 1, 1}}) {
+    const Slots slots(buckets, 8, 8, 1);
+    for (uint64_t samples = 0; samples <= 200; ++samples) {
+      const uint64_t steps = slots.steps_for(samples);
+      EXPECT_GE(slots.samples_before(steps), samples);
+      if (steps > 0) {
+        EXPECT_LT(slots.samples_before(steps - 1), samples);
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -112,15 +112,20 @@ void write_pixels(const uint8_t* rgbx, const Size& size, const OutputSpec& outpu
 }
 
 ResizeSpec resize_and_center_crop(const Size& picture, int64_t resize, int64_t size) {
-  const int64_t shorter = std::min(picture.width, picture.height), longer = std::max(picture.width, picture.height);
-  const int64_t scaled = resize * longer / shorter;
+  return cover_and_center_crop(picture, {resize, resize}, {size, size});
+}
+
+ResizeSpec cover_and_center_crop(const Size& picture, const Size& cover, const Size& size) {
   ResizeSpec spec;
-  spec.size = {.width = picture.width == shorter ? resize : scaled,
-               .height = picture.height == shorter ? resize : scaled};
-  spec.window = {.left = half_to_even(spec.size.width - size),
-                 .top = half_to_even(spec.size.height - size),
-                 .width = size,
-                 .height = size};
+  if (cover.width * picture.height > cover.height * picture.width) {  // the width decides
+    spec.size = {.width = cover.width, .height = cover.width * picture.height / picture.width};
+  } else {
+    spec.size = {.width = cover.height * picture.width / picture.height, .height = cover.height};
+  }
+  spec.window = {.left = half_to_even(spec.size.width - size.width),
+                 .top = half_to_even(spec.size.height - size.height),
+                 .width = size.width,
+                 .height = size.height};
   return spec;
 }
 

@@ -49,4 +49,8 @@ void write_pixels(const uint8_t* rgbx, const Size& size, const OutputSpec& outpu
 // REQUIRES: 1 <= size <= resize.
 ResizeSpec resize_and_center_crop(const Size& picture, int64_t resize, int64_t size);
 
+// The same for any shape: the picture is scaled so that it just covers `cover`, and `size` is kept of its middle.
+// REQUIRES: 1 <= size <= cover, in both directions.
+ResizeSpec cover_and_center_crop(const Size& picture, const Size& cover, const Size& size);
+
 }  // namespace skytrain::image

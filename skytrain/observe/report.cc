@@ -65,6 +65,7 @@ std::string render_report(const FileSystem& fs, const record::RunDirectory& run)
   const Part confusion{"confusion", "Confusion matrix", confusion_section(records)};
   const Part classes{"classes", "Classes", classes_section(records)};
   const Part mistakes{"mistakes", "Mistakes", mistakes_section(records)};
+  const Part bad_samples{"bad-samples", "Samples left out", bad_samples_section(records)};
   const Part environment{"environment", "Environment", environment_section(records)};
   const Part recipe{"recipe", "Recipe", recipe_section(records)};
 
@@ -77,9 +78,9 @@ std::string render_report(const FileSystem& fs, const record::RunDirectory& run)
           "name=\"color-scheme\" content=\"light dark\">\n<title>",
           escape(run_name(records), 200), " · SkyTrain</title>\n<style>", assets::report_css(),
           "</style>\n</head>\n<body>\n<main>\n", headline(records),
-          navigation({curves, result, time, memory, confusion, classes, mistakes, environment, recipe}));
+          navigation({curves, result, time, memory, confusion, classes, mistakes, bad_samples, environment, recipe}));
   page += curves.html + columns(result.html, resources.empty() ? "" : "<div>\n" + resources + "</div>\n");
-  page += columns(confusion.html, classes.html) + mistakes.html + environment.html + recipe.html;
+  page += columns(confusion.html, classes.html) + mistakes.html + bad_samples.html + environment.html + recipe.html;
   page += "</main>\n" + footer(records);
   page +=
       str("<script type=\"application/json\" id=\"curves-data\">", script_json(curves_data(records)), "</script>\n");

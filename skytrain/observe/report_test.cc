@@ -199,6 +199,19 @@ TEST(Report, SaysWhenTheSummaryIsOfAnEarlierAttempt) {
   EXPECT_TRUE(says(body, "1,870"));
 }
 
+TEST(Report, ListsTheSamplesThatWereLeftOut) {
+  MemoryFileSystem fs;
+  const auto run = write_fixture_run(fs, "/runs", "pictures", {});
+  EXPECT_FALSE(says(body_of(render_report(fs, run)), "Samples left out"));
+  put_file(fs, run.summary(), R"({"status": "complete", "bad_samples": {"train": [
+      {"index": 3, "name": "cat/<3>.jpg", "problem": "ends early"}, 5], "eval": {"name": "odd"}}})");
+  const std::string body = body_of(render_report(fs, run));
+  EXPECT_EQ(unbalanced(body), "");
+  EXPECT_TRUE(says(body, "Samples left out"));
+  EXPECT_TRUE(says(body, "cat/&lt;3&gt;.jpg"));
+  EXPECT_TRUE(says(body, "ends early"));
+}
+
 TEST(Report, IsMadeFromAnySubsetOfTheRecords) {
   for (unsigned present = 0; present < 64; ++present) {
     MemoryFileSystem fs;

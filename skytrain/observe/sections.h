@@ -31,6 +31,9 @@ std::string classes_section(const Records& records);
 // section_mistakes.cc
 std::string mistakes_section(const Records& records);
 
+// section_bad_samples.cc
+std::string bad_samples_section(const Records& records);
+
 // section_environment.cc
 std::string environment_section(const Records& records);
 std::string recipe_section(const Records& records);

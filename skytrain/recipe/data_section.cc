@@ -41,6 +41,40 @@ const Section<DatasetSpec>& dataset_section() {
   return *section;
 }
 
+const Section<ProgressiveResizingSpec>& progressive_resizing_section() {
+  static const Section<ProgressiveResizingSpec>* const section = [] {
+    using Spec = ProgressiveResizingSpec;
+    auto* s = new Section<Spec>;
+    s->add("initial_scale", &Spec::initial_scale, real({.min = 0, .max = 1, .above_min = true}),
+           "of height and width, at the beginning");
+    s->add("delay_fraction", &Spec::delay_fraction, real({.min = 0, .max = 1}), "part of the run at that scale");
+    s->add("finetune_fraction", &Spec::finetune_fraction, real({.min = 0, .max = 1}),
+           "part of the run at its end with full size; in between, the scale grows evenly");
+    s->add("size_increment", &Spec::size_increment, integer({1, 4096}), "heights and widths are multiples of it");
+    s->check = [](const Spec& spec, const Value& value, Reader& reader) {
+      if (spec.delay_fraction + spec.finetune_fraction <= 1) return;
+      const Value* const place = value.find("finetune_fraction");
+      reader.problem(place != nullptr ? place->place : value.place,
+                     "finetune_fraction and delay_fraction are more than the whole run together");
+    };
+    return s;
+  }();
+  return *section;
+}
+
+// "HEIGHTxWIDTH"; "" when it is one, else what is wrong.
+std::string refuse_bucket(const std::string& text) {
+  const std::string expected = "expected HEIGHTxWIDTH in pixels, like 192x256";
+  const size_t x = text.find('x');
+  if (x == std::string::npos) return expected;
+  for (const std::string& number : {text.substr(0, x), text.substr(x + 1)}) {
+    if (number.empty() || number.size() > 4 || number[0] == '0' ||
+        number.find_first_not_of("0123456789") != std::string::npos || std::stol(number) > 4096)
+      return expected;
+  }
+  return "";
+}
+
 }  // namespace
 
 const Section<DataSpec>& data_section() {
@@ -50,6 +84,17 @@ const Section<DataSpec>& data_section() {
     s->add_optional_section("eval", &DataSpec::eval, dataset_section(),
                             "the samples to evaluate on; null: no evaluation");
     add_transforms(*s);
+    s->add(
+        "buckets", &DataSpec::buckets,
+        list_of("list of HEIGHTxWIDTH", 0, 64, false, text("HEIGHTxWIDTH", refuse_bucket)),
+        "shapes of batches: each picture goes to the one that is most like its own, and is scaled and cropped to it; "
+        "[]: all are size x size");
+    s->add_optional_section("progressive_resizing", &DataSpec::progressive_resizing, progressive_resizing_section(),
+                            "training begins with smaller pictures; null: it does not");
+    s->add(
+        "skip_bad_samples", &DataSpec::skip_bad_samples, integer({0, kMaxCount}),
+        "so many samples of a set that turn out to be damaged are left out, each is named, and one more ends the run",
+        {.continuity = Continuity::kMayChange});
     s->add(
         "workers", &DataSpec::workers, optional_with("auto", integer({0, 1024})),
         "threads that make batches ahead of the steps; 0: the devices do it themselves; auto: as many as needed where "

@@ -54,6 +54,9 @@ data:
     path: /recipes/mnist           # recipe.yaml:7:17
     split: test                    # recipe.yaml:7:44
   transforms: []                   # default
+  buckets: []                      # default
+  progressive_resizing: null       # default
+  skip_bad_samples: 0              # default
   workers: auto                    # default
 train:
   epochs: 1                        # recipe.yaml:9:11

@@ -58,10 +58,24 @@ struct TransformSpec {
   bool operator==(const TransformSpec&) const = default;
 };
 
+// Training begins with smaller pictures than it ends with.
+struct ProgressiveResizingSpec {
+  double initial_scale = 0.5;      // of height and width, (0, 1]
+  double delay_fraction = 0.5;     // part of the run at that scale
+  double finetune_fraction = 0.2;  // part of the run at the end that is at full size; the two together: at most 1
+  int64_t size_increment = 4;      // sizes are multiples of it, in pixels
+
+  bool operator==(const ProgressiveResizingSpec&) const = default;
+};
+
 struct DataSpec {
   DatasetSpec train;
   std::optional<DatasetSpec> eval;  // none: no evaluation
   std::vector<TransformSpec> transforms;
+  std::vector<std::string>
+      buckets;  // "HEIGHTxWIDTH": shapes of batches, each of pictures of like shape; empty: one size
+  std::optional<ProgressiveResizingSpec> progressive_resizing;
+  int64_t skip_bad_samples = 0;    // so many samples of a set that can't be decoded are left out, one more ends the run
   std::optional<int64_t> workers;  // threads that make batches ahead, 0: none; auto: as many as the trainer waits for
 
   bool operator==(const DataSpec&) const = default;

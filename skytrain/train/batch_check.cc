@@ -20,7 +20,7 @@ uint64_t peak_of_pass(const Engine::Options& options, const DataFeed& feed, Mode
   trial.drop_gradients();
   const uint64_t before = tensor::memory_use().live;
   tensor::reset_peak_memory();
-  const Batch batch = feed.batch({.epoch = 0, .begin = 0, .count = uint64_t(samples), .index = 0});
+  const Batch batch = feed.largest_batch(samples);
   at::Tensor loss;
   {
     const Autocast autocast(options.precision);

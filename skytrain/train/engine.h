@@ -44,8 +44,8 @@ struct PhasePeaks {
 };
 
 struct StepResult {
-  double loss_sum = 0;  // over the step's samples
-  uint64_t samples = 0;
+  double loss_sum = 0;       // over the step's samples
+  uint64_t samples = 0;      // in the loss; 0: all were left out, and nothing was changed
   bool finite = true;        // false: loss or a gradient is NaN or infinite, and parameters and moments are as before
   bool overflowed = false;   // fp16: not finite, and the loss scale was lowered for it: go on with the next step
   bool over_limit = false;   // the mean loss was beyond StepSettings::loss_limit, and nothing was changed
@@ -53,9 +53,10 @@ struct StepResult {
   TimeSplit time;
 };
 
-// Fills images [n, C, H, W] and target with the slot's n = slot.count samples, or puts other tensors of the same shapes
-// into their place. target: classes [n] (int64), or values [n, Options::target_values] in Options::dtype. Called by
-// replica threads, at the same time for different slots.
+// Fills images [n, C, H, W] and target with the slot's n = slot.count samples, or puts other tensors into their place:
+// with other H and W, or with a smaller n (0 too) where samples are left out: they weigh nothing in the loss. target:
+// classes [n] (int64), or values [n, Options::target_values] in Options::dtype. Called by replica threads, at the same
+// time for different slots.
 using FillSlot = std::function<void(const data::Slot& slot, at::Tensor& images, at::Tensor& target)>;
 
 class Engine {
@@ -126,6 +127,7 @@ class Engine {
   void rethrow_failure();
   void run_step(Replica& replica);
   void compute_gradients(Replica& replica);
+  uint64_t samples_of_step() const;
   bool over_limit() const;
   void seed_dropout(const data::Slot& slot);
   void compute_slot(Replica& replica, const data::Slot& slot, double step_samples);

@@ -32,7 +32,7 @@ void Engine::run_step(Replica& replica) {
   meet();               // all gradients are there
   bool healthy = true;  // of everybody's gradients; the same on all replicas
   for (const auto& other : replicas_) healthy = healthy && other->finite;
-  healthy = healthy && !over_limit();
+  healthy = healthy && !over_limit() && samples_of_step() > 0;
   if (healthy) guarded(replica.finite_sums, [&] { reduce_part(replica); });
   meet();  // all sums are there, and whether they are finite
   for (const auto& other : replicas_) healthy = healthy && other->finite_sums;
@@ -58,14 +58,16 @@ void Engine::note_peak(const Replica& replica, uint64_t& phase) {
   tensor::reset_peak_memory();
 }
 
+uint64_t Engine::samples_of_step() const {
+  uint64_t samples = 0;
+  for (const auto& replica : replicas_) samples += replica->samples;
+  return samples;
+}
+
 bool Engine::over_limit() const {
   double loss = 0;
-  uint64_t samples = 0;
-  for (const auto& replica : replicas_) {
-    loss += replica->loss_sum;
-    samples += replica->samples;
-  }
-  return loss > job_->settings.loss_limit * double(samples);
+  for (const auto& replica : replicas_) loss += replica->loss_sum;
+  return loss > job_->settings.loss_limit * double(samples_of_step());
 }
 
 void Engine::compute_gradients(Replica& replica) {
@@ -88,19 +90,21 @@ void Engine::compute_gradients(Replica& replica) {
 void Engine::compute_slot(Replica& replica, const data::Slot& slot, double step_samples) {
   Lap lap;
   model::Model& model = *replica.model;
-  const int64_t count = int64_t(slot.count);
-  if (!replica.images.defined() || replica.images.size(0) != count) {
+  const int64_t full = int64_t(slot.count);
+  if (!replica.images.defined() || replica.images.size(0) != full) {
     replica.images.reset();  // freed before their successors take memory
     replica.target.reset();
-    replica.images = at::empty({count, options_.input.channels, options_.input.height, options_.input.width},
+    replica.images = at::empty({full, options_.input.channels, options_.input.height, options_.input.width},
                                options_.dtype, std::nullopt, std::nullopt, std::nullopt, options_.image_format);
-    replica.target = options_.target_values == 0 ? at::empty({count}, at::kLong)
-                                                 : at::empty({count, options_.target_values}, options_.dtype);
+    replica.target = options_.target_values == 0 ? at::empty({full}, at::kLong)
+                                                 : at::empty({full, options_.target_values}, options_.dtype);
   }
   for (size_t i = 0; i < model.buffers().size(); ++i) model.buffers()[i].tensor.copy_(job_->start_buffers[i]);
   lap.to(replica.time.other);
   (*job_->fill)(slot, replica.images, replica.target);
   lap.to(replica.time.data);
+  const int64_t count = replica.images.size(0);
+  if (count == 0) return;
 
   if (options_.replicas == 1) seed_dropout(slot);
   at::Tensor loss;
@@ -117,10 +121,10 @@ void Engine::compute_slot(Replica& replica, const data::Slot& slot, double step_
   scaled.backward();
   const double slot_loss = loss.item<double>();
   replica.loss_sum += slot_loss;
-  replica.samples += slot.count;
+  replica.samples += uint64_t(count);
   replica.finite = replica.finite && std::isfinite(slot_loss);
   // In slots of the step's first: equal slots weigh exactly 1.
-  const double weight = double(slot.count) / double(job_->slots->slot(job_->step, 0).count);
+  const double weight = double(count) / double(job_->slots->slot(job_->step, 0).count);
   for (size_t i = 0; i < model.buffers().size(); ++i)
     if (replica.buffer_sums[i].is_floating_point()) replica.buffer_sums[i].add_(model.buffers()[i].tensor, weight);
   replica.buffer_weight += weight;
@@ -147,7 +151,8 @@ void Engine::reduce_part(Replica& replica) {
 
 void Engine::step_part(Replica& replica) {
   const at::NoGradGuard no_grad;
-  double scale = 1 / double(job_->loss_scale);
+  // Gradients were divided by the step's samples; those that were left out are no part of the mean.
+  double scale = double(job_->slots->step_samples(job_->step)) / double(samples_of_step()) / double(job_->loss_scale);
   if (options_.clip_norm) {
     double squares = 0;
     for (const auto& other : replicas_) squares += other->squares;

@@ -1,5 +1,6 @@
 #include "skytrain/train/engine.h"
 
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/equal.h>
 #include <gtest/gtest.h>
@@ -237,6 +238,48 @@ TEST(Engine, FrozenParametersStayAndTheOthersDoNot) {
     if (!item.name.starts_with("model.")) continue;
     EXPECT_EQ(at::equal(item.tensor, before.at(item.name)), item.name.starts_with("model.fc1.")) << item.name;
   }
+}
+
+// Samples that are left out weigh nothing: the step is that of the others alone.
+TEST(Engine, AStepWithoutSomeSamplesIsThatOfTheOthers) {
+  for (const int replicas : {1, 2}) {
+    Engine part(model_spec("mlp"), optimizer_spec("sgd"), 7, options_of(replicas));
+    Engine whole(model_spec("mlp"), optimizer_spec("sgd"), 7, options_of(replicas));
+    // Of positions 0..7, those from 2 to 5 stay, in two slots.
+    const auto fill_some = [](const data::Slot& slot, at::Tensor& images, at::Tensor& labels) {
+      const bool first = slot.begin == 0;
+      at::Tensor all = at::empty({4, 1, 12, 12}, at::kDouble), all_labels = at::empty({4}, at::kLong);
+      fill(slot, all, all_labels);
+      images = all.narrow(0, first ? 2 : 0, 2);
+      labels = all_labels.narrow(0, first ? 2 : 0, 2);
+    };
+    const auto fill_rest = [](const data::Slot& slot, at::Tensor& images, at::Tensor& labels) {
+      data::Slot moved = slot;
+      moved.begin += 2;
+      fill(moved, images, labels);
+    };
+    const StepResult found = part.step(data::Slots(8, 8, 4), 0, {.lr = 0.1, .step = 1}, fill_some);
+    const StepResult expected = whole.step(data::Slots(4, 4, 2), 0, {.lr = 0.1, .step = 1}, fill_rest);
+    EXPECT_EQ(found.samples, 4u);
+    EXPECT_DOUBLE_EQ(found.loss_sum, expected.loss_sum);
+    for (size_t i = 0; i < part.state().size(); ++i)
+      EXPECT_TRUE(at::allclose(part.state()[i].tensor, whole.state()[i].tensor, 1e-12, 1e-14)) << i;
+  }
+}
+
+TEST(Engine, AStepOfNoSamplesChangesNothing) {
+  Engine engine(model_spec("convnet"), optimizer_spec("sgd"), 7, options_of(2));
+  std::vector<at::Tensor> before;
+  for (const tensor::NamedTensor& item : engine.state()) before.push_back(item.tensor.clone());
+  const auto fill_none = [](const data::Slot&, at::Tensor& images, at::Tensor& labels) {
+    images = images.narrow(0, 0, 0);
+    labels = labels.narrow(0, 0, 0);
+  };
+  const StepResult result = engine.step(data::Slots(8, 8, 4), 0, {.lr = 0.1, .step = 1}, fill_none);
+  EXPECT_EQ(result.samples, 0u);
+  EXPECT_TRUE(result.finite);
+  for (size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(at::equal(engine.state()[i].tensor, before[i])) << i;
+  EXPECT_TRUE(engine.step(data::Slots(8, 8, 4), 1, {.lr = 0.1, .step = 1}, fill).finite);
 }
 
 TEST(Engine, AGroupThatMatchesNothingIsRefused) {

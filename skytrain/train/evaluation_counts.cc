@@ -23,9 +23,9 @@ ClassCounts::ClassCounts(int64_t classes)
   if (classes <= kMaxConfusionClasses) confusion_.resize(classes * classes);
 }
 
-void ClassCounts::add_batch(const float* log_probabilities, const int64_t* labels, int64_t n, uint64_t first) {
+void ClassCounts::add_batch(const float* log_probabilities, const int64_t* labels, std::span<const uint64_t> indices) {
   const float* row = log_probabilities;
-  for (int64_t i = 0; i < n; ++i, row += classes_) {
+  for (size_t i = 0; i < indices.size(); ++i, row += classes_) {
     const int64_t label = labels[i];
     const int64_t predicted = std::max_element(row, row + classes_) - row;  // the first of equal ones, as argmax
     ++samples_;
@@ -39,7 +39,7 @@ void ClassCounts::add_batch(const float* log_probabilities, const int64_t* label
       continue;
     }
     among_five_ += std::count_if(row, row + classes_, [&](float value) { return value > row[label]; }) < kFew;
-    mistakes_.push_back({first + uint64_t(i), label, predicted, std::exp(double(row[predicted]))});
+    mistakes_.push_back({indices[i], label, predicted, std::exp(double(row[predicted]))});
   }
   keep_most_confident();
 }

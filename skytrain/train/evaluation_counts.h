@@ -4,6 +4,7 @@
 
 #pragma once
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,8 +24,8 @@ class ClassCounts {
  public:
   explicit ClassCounts(int64_t classes);
 
-  // A batch of n samples, `first` being the index of its first one. log_probabilities: [n, classes], row-major.
-  void add_batch(const float* log_probabilities, const int64_t* labels, int64_t n, uint64_t first);
+  // A batch of n samples, of these indices in the data set. log_probabilities: [n, classes], row-major.
+  void add_batch(const float* log_probabilities, const int64_t* labels, std::span<const uint64_t> indices);
   void merge(const ClassCounts& other);
 
   // [label * classes + predicted]; empty beyond kMaxConfusionClasses.

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 namespace skytrain::train {
 namespace {
@@ -11,6 +12,12 @@ double metric(const ClassCounts& counts, const std::string& name) {
   for (const auto& [own, value] : counts.metrics())
     if (own == name) return value;
   return -1;
+}
+
+std::vector<uint64_t> range(uint64_t begin, uint64_t count) {
+  std::vector<uint64_t> indices(count);
+  std::iota(indices.begin(), indices.end(), begin);
+  return indices;
 }
 
 // Rows in which class `best` leads and the others follow in their order.
@@ -25,7 +32,7 @@ std::vector<float> rows(const std::vector<int64_t>& best, int64_t classes) {
 TEST(ClassCounts, MacroF1IsSklearns) {
   ClassCounts counts(4);  // class 3 does not occur: it does not count
   const std::vector<int64_t> labels = {0, 0, 1, 2};
-  counts.add_batch(rows({0, 1, 1, 1}, 4).data(), labels.data(), 4, 0);
+  counts.add_batch(rows({0, 1, 1, 1}, 4).data(), labels.data(), range(0, 4));
   EXPECT_DOUBLE_EQ(metric(counts, "f1"), (2.0 / 3 + 0.5 + 0) / 3);
   EXPECT_DOUBLE_EQ(metric(counts, "top1"), 0.5);
   EXPECT_EQ(metric(counts, "top5"), -1) << "of 4 classes every answer is among the first 5";
@@ -36,7 +43,7 @@ TEST(ClassCounts, TopFiveCountsLabelsAmongTheFiveLargest) {
   ClassCounts counts(8);
   // The order of classes is 7, 0, 1, 2, 3, 4, …: label 3 is fifth, label 4 sixth.
   const std::vector<int64_t> labels = {3, 4};
-  counts.add_batch(rows({7, 7}, 8).data(), labels.data(), 2, 0);
+  counts.add_batch(rows({7, 7}, 8).data(), labels.data(), range(0, 2));
   EXPECT_DOUBLE_EQ(metric(counts, "top5"), 0.5);
   EXPECT_DOUBLE_EQ(metric(counts, "top1"), 0);
 }
@@ -50,9 +57,10 @@ TEST(ClassCounts, HowBatchesAreDealtDoesNotMatter) {
     for (int64_t c = 0; c < classes; ++c) values.push_back(float(-std::abs(std::sin(double(i * 31 + c * 17)))));
   }
   ClassCounts whole(classes), first(classes), second(classes);
-  whole.add_batch(values.data(), labels.data(), samples, 0);
+  whole.add_batch(values.data(), labels.data(), range(0, samples));
   for (int64_t begin = 0; begin < samples; begin += 50)
-    (begin % 100 == 0 ? first : second).add_batch(values.data() + begin * classes, labels.data() + begin, 50, begin);
+    (begin % 100 == 0 ? first : second)
+        .add_batch(values.data() + begin * classes, labels.data() + begin, range(begin, 50));
   first.merge(second);
   EXPECT_EQ(first.metrics(), whole.metrics());
   EXPECT_EQ(first.confusion(), whole.confusion());

@@ -1,7 +1,6 @@
 #include "skytrain/train/evaluator.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty.h>
 #include <ATen/ops/log_softmax.h>
 
 #include <algorithm>
@@ -15,14 +14,6 @@
 
 namespace skytrain::train {
 namespace {
-
-// How a data set is cut for evaluation.
-struct Batches {
-  uint64_t samples, size;
-  uint64_t count() const { return (samples + size - 1) / size; }
-  uint64_t first(uint64_t batch) const { return batch * size; }
-  uint64_t length(uint64_t batch) const { return std::min(size, samples - first(batch)); }
-};
 
 // The sum of the losses of a batch, in double: that of a large set in float32 would lose its last samples.
 double cross_entropy(const at::Tensor& log_probabilities, const int64_t* labels) {
@@ -40,15 +31,16 @@ int64_t right_sides(const at::Tensor& output, const at::Tensor& values) {
 
 }  // namespace
 
-std::optional<EvaluationDetails> evaluate(Engine& engine, const data::Dataset& dataset, const data::BatchFiller& filler,
-                                          int64_t outputs, int64_t batch, const std::function<bool()>& stop) {
-  const data::DatasetInfo& info = dataset.info();
-  const Batches batches{info.samples, std::min(uint64_t(batch), info.samples)};
+std::optional<EvaluationDetails> evaluate(Engine& engine, const EvaluationSet& set, int64_t outputs, int64_t batch,
+                                          const std::function<bool()>& stop) {
+  const data::DatasetInfo& info = set.info();
+  const EvaluationSet::Batches batches = set.batches(uint64_t(batch));
   const bool of_classes = info.values == 0;
   const Loss loss(engine.options().loss.kind());
   std::vector<double> losses(batches.count());  // by batch, so that their sum does not depend on who computed which
   std::vector<ClassCounts> counts(engine.replicas(), ClassCounts(of_classes ? outputs : 0));
   std::vector<int64_t> right(engine.replicas());
+  std::vector<uint64_t> samples(engine.replicas());
   std::atomic<uint64_t> next{0};
   std::atomic<bool> stopped{false};
   const Engine::AveragedWeights averaged(engine);
@@ -59,28 +51,23 @@ std::optional<EvaluationDetails> evaluate(Engine& engine, const data::Dataset& d
     model.set_training(false);
     std::vector<uint64_t> indices;
     at::Tensor images, target;
-    for (uint64_t b; (b = next.fetch_add(1)) < batches.count() && !stopped;) {
+    const uint64_t count = batches.count();
+    for (uint64_t b; (b = next.fetch_add(1)) < count && !stopped;) {
       if (stop()) {
         stopped = true;
         return;
       }
-      const int64_t length = int64_t(batches.length(b));
-      if (int64_t(indices.size()) != length) {
-        indices.resize(length);
-        images = at::empty({length, info.channels, info.height, info.width}, at::kFloat);
-        target = of_classes ? at::empty({length}, at::kLong) : at::empty({length, info.values}, at::kFloat);
-      }
-      std::iota(indices.begin(), indices.end(), batches.first(b));
-      filler.fill(/*epoch=*/0, indices, images.mutable_data_ptr<float>(),
-                  of_classes ? data::Targets{.labels = target.mutable_data_ptr<int64_t>()}
-                             : data::Targets{.values = target.mutable_data_ptr<float>()});
+      set.fill(batches.range(b), indices, images, target);
+      const int64_t length = images.size(0);
+      if (length == 0) continue;
+      samples[replica] += uint64_t(length);
       const Autocast autocast(engine.options().precision);
       const at::Tensor output =
           model.forward(images.to(engine.options().dtype).contiguous(engine.options().memory_format)).to(at::kFloat);
       if (of_classes) {
         const at::Tensor log_probabilities = at::log_softmax(output, 1).contiguous();
         const int64_t* const labels = target.const_data_ptr<int64_t>();
-        counts[replica].add_batch(log_probabilities.const_data_ptr<float>(), labels, length, batches.first(b));
+        counts[replica].add_batch(log_probabilities.const_data_ptr<float>(), labels, indices);
         losses[b] = loss.kind() == Loss::Kind::kCrossEntropy ? cross_entropy(log_probabilities, labels)
                                                              : loss.sum(output, target).item<double>();
       } else {
@@ -92,8 +79,10 @@ std::optional<EvaluationDetails> evaluate(Engine& engine, const data::Dataset& d
   if (stopped) return std::nullopt;
 
   EvaluationDetails details;
-  details.result.samples = info.samples;
-  details.result.loss = std::accumulate(losses.begin(), losses.end(), 0.0) / double(info.samples);
+  details.result.samples = std::accumulate(samples.begin(), samples.end(), uint64_t{0});
+  if (details.result.samples == 0)
+    throw Error(ErrorKind::kData, info.format, "none of the samples for evaluation can be used");
+  details.result.loss = std::accumulate(losses.begin(), losses.end(), 0.0) / double(details.result.samples);
   if (of_classes) {
     for (size_t r = 1; r < counts.size(); ++r) counts[0].merge(counts[r]);
     details.classes = outputs;
@@ -102,20 +91,19 @@ std::optional<EvaluationDetails> evaluate(Engine& engine, const data::Dataset& d
     details.result.metrics = counts[0].metrics();
   } else if (loss.kind() == Loss::Kind::kBce) {
     const int64_t all = std::accumulate(right.begin(), right.end(), int64_t{0});
-    details.result.metrics = {{"accuracy", double(all) / double(info.samples * uint64_t(info.values))}};
+    details.result.metrics = {{"accuracy", double(all) / double(details.result.samples * uint64_t(info.values))}};
   } else {
     details.result.metrics = {{"rmse", std::sqrt(details.result.loss)}};
   }
   return details;
 }
 
-std::optional<EvaluationDetails> evaluate_within_memory(Engine& engine, const data::Dataset& dataset,
-                                                        const data::BatchFiller& filler, int64_t outputs,
+std::optional<EvaluationDetails> evaluate_within_memory(Engine& engine, const EvaluationSet& set, int64_t outputs,
                                                         int64_t& batch, const std::function<bool()>& stop,
                                                         const std::function<void(const std::string&)>& note) {
   for (;;) {
     try {
-      return evaluate(engine, dataset, filler, outputs, batch, stop);
+      return evaluate(engine, set, outputs, batch, stop);
     } catch (const tensor::OutOfMemory& full) {
       if (batch == 1)
         throw Error(ErrorKind::kEnvironment, "memory_budget", str(full.what(), "; a single sample does not fit"),

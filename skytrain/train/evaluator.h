@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "skytrain/base/json.h"
-#include "skytrain/data/batch.h"
-#include "skytrain/data/dataset.h"
 #include "skytrain/train/engine.h"
 #include "skytrain/train/evaluation_counts.h"
+#include "skytrain/train/evaluation_set.h"
 #include "skytrain/train/run_state.h"
 
 namespace skytrain::train {
@@ -30,13 +29,13 @@ inline constexpr size_t kMaxPictureBytes = 1 << 20;  // larger pictures are not 
 // Evaluates the engine's model, with the running mean of its weights where there is one. The loss is the engine's,
 // without label smoothing. outputs: of the model for a sample. batch: samples per forward pass. stop: polled between
 // batches; true ends the evaluation with nullopt.
-std::optional<EvaluationDetails> evaluate(Engine& engine, const data::Dataset& dataset, const data::BatchFiller& filler,
-                                          int64_t outputs, int64_t batch, const std::function<bool()>& stop);
+// Samples that are left out don't count; Error(kData) when none is left.
+std::optional<EvaluationDetails> evaluate(Engine& engine, const EvaluationSet& set, int64_t outputs, int64_t batch,
+                                          const std::function<bool()>& stop);
 
 // The same in smaller batches, which do not change its result, when one does not fit the memory budget: `batch` is
 // halved then, and `note` told. Throws Error(kEnvironment) when a single sample does not fit.
-std::optional<EvaluationDetails> evaluate_within_memory(Engine& engine, const data::Dataset& dataset,
-                                                        const data::BatchFiller& filler, int64_t outputs,
+std::optional<EvaluationDetails> evaluate_within_memory(Engine& engine, const EvaluationSet& set, int64_t outputs,
                                                         int64_t& batch, const std::function<bool()>& stop,
                                                         const std::function<void(const std::string&)>& note);
 

@@ -55,16 +55,16 @@ class WithinMemory : public testing::Test {
 // `skytrain eval` of a model that had trained within its budget ran out of memory: its batch is another one.
 TEST_F(WithinMemory, AnEvaluationTakesSmallerBatchesToTheSameResult) {
   Engine engine(recipe.model, recipe.train.optimizer, 7, options());
-  const data::BatchFiller filler(*eval, recipe.data.transforms, recipe.seed, /*training=*/false);
   const auto never = [] { return false; };
-  const auto expected = evaluate(engine, *eval, filler, recipe.model.classes, 700, never);
+  const EvaluationSet set(std::move(eval), recipe, never);
+  const auto expected = evaluate(engine, set, recipe.model.classes, 700, never);
   ASSERT_TRUE(expected);
 
   leave(2 * kMiB);
   int64_t batch = 700;
   std::vector<std::string> notes;
   const auto note = [&](const std::string& line) { notes.push_back(line); };
-  const auto found = evaluate_within_memory(engine, *eval, filler, recipe.model.classes, batch, never, note);
+  const auto found = evaluate_within_memory(engine, set, recipe.model.classes, batch, never, note);
   ASSERT_TRUE(found);
   EXPECT_LT(batch, int64_t(2 * kMiB / (56 * 56 * 4)));
   EXPECT_GT(batch, 10);
@@ -76,7 +76,7 @@ TEST_F(WithinMemory, AnEvaluationTakesSmallerBatchesToTheSameResult) {
 
   leave(1000);
   try {
-    evaluate_within_memory(engine, *eval, filler, recipe.model.classes, batch, never, note);
+    evaluate_within_memory(engine, set, recipe.model.classes, batch, never, note);
     ADD_FAILURE() << "a sample in 1000 bytes";
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);

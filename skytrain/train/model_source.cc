@@ -66,20 +66,21 @@ std::optional<EvaluationOutcome> evaluate_model(FileSystem& fs, const ModelSourc
                 "add it to the recipe, or with --set 'data.eval={…}'");
   // Classes and features with names mean what they meant in training.
   const data::DatasetInfo trained_on = training_data(fs, source);
-  const std::unique_ptr<data::Dataset> dataset =
+  std::unique_ptr<data::Dataset> dataset =
       data::open_dataset(fs, *recipe.data.eval, evaluation_data_options(recipe, trained_on));
-  const data::DatasetInfo& info = dataset->info();
+  const EvaluationSet set(std::move(dataset), recipe, stop);
+  const data::DatasetInfo& info = set.info();
   for (const std::string& line : info.notes) note(line);
-  const data::BatchFiller filler(*dataset, recipe.data.transforms, recipe.seed, /*training=*/false);
   const std::unique_ptr<Engine> engine = build_engine(fs, source, {info.channels, info.height, info.width}, note);
   const double begin = Clock::real().monotonic_seconds();
   int64_t batch = recipe.eval.batch;
   std::optional<EvaluationDetails> details =
-      evaluate_within_memory(*engine, *dataset, filler, recipe.model.classes, batch, stop, note);
+      evaluate_within_memory(*engine, set, recipe.model.classes, batch, stop, note);
+  for (const std::string& line : set.bad_samples().take_new()) note(line + "; the sample is left out");
   if (!details) return std::nullopt;
   details->result.seconds = Clock::real().monotonic_seconds() - begin;
   if (!source.checkpoint.empty()) details->result.step = checkpoint::read_manifest(fs, source.checkpoint).step;
-  OrderedJson json = to_json(*details, *dataset);
+  OrderedJson json = to_json(*details, set.dataset());
   return EvaluationOutcome{std::move(*details), std::move(json), model::count_parameters(engine->model())};
 }
 

@@ -45,12 +45,7 @@ bool Prefetcher::fill(uint64_t ticket, int place) {
   const data::Slot slot = slots_.slot(ticket / tickets_per_step_, uint64_t(index));
   if (slot.count == 0) return false;
   Batch& batch = batches_[size_t(place)];
-  if (!batch.images.defined() || batch.images.size(0) != int64_t(slot.count)) {
-    batch = {};  // freed before its successor takes memory
-    batch = feed_.batch(slot);
-  } else {
-    feed_.fill(slot, batch.images, batch.target);
-  }
+  feed_.fill(slot, batch.images, batch.target);
   return true;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
@@ -11,27 +12,22 @@ namespace {
 
 using Unit = recipe::Duration::Unit;
 
-// The number of steps after which at least `samples` samples of the run are consumed.
-uint64_t steps_for(uint64_t samples, const data::Slots& slots, uint64_t per_epoch, uint64_t batch) {
-  const uint64_t rest = samples % per_epoch;
-  return samples / per_epoch * slots.steps_per_epoch() + (rest + batch - 1) / batch;
-}
-
 }  // namespace
 
-RunPlan::RunPlan(const recipe::Recipe& recipe, uint64_t train_samples)
+RunPlan::RunPlan(const recipe::Recipe& recipe, const std::vector<uint64_t>& buckets)
     : eval_(recipe.eval),
       checkpoint_(recipe.checkpoint),
-      samples_per_epoch_(train_samples),
-      slots_(train_samples, uint64_t(recipe.train.batch), uint64_t(recipe.train.slot.value())) {
+      samples_per_epoch_(std::accumulate(buckets.begin(), buckets.end(), uint64_t{0})),
+      slots_(buckets, uint64_t(recipe.train.batch), uint64_t(recipe.train.slot.value()), recipe.seed) {
   const recipe::Duration& length = recipe.train.length;
   const uint64_t batch = uint64_t(recipe.train.batch);
   total_steps_ = length.unit == Unit::kSteps
                      ? uint64_t(std::llround(length.value))
-                     : steps_for(recipe::to_samples(length, batch, train_samples, 0), slots_, train_samples, batch);
+                     : slots_.steps_for(recipe::to_samples(length, batch, samples_per_epoch_, 0));
   if (total_steps_ == 0)
-    throw Error(ErrorKind::kRecipe, "train.epochs",
-                str(shortest_double(length.value), " epochs of ", train_samples, " samples is less than one sample"));
+    throw Error(
+        ErrorKind::kRecipe, "train.epochs",
+        str(shortest_double(length.value), " epochs of ", samples_per_epoch_, " samples is less than one sample"));
 }
 
 bool RunPlan::due(const recipe::Duration& every, uint64_t step) const {

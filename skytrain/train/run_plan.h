@@ -13,8 +13,8 @@ namespace skytrain::train {
 
 class RunPlan {
  public:
-  // train_samples: of the data set, > 0. REQUIRES: recipe.train.slot has a value.
-  RunPlan(const recipe::Recipe& recipe, uint64_t train_samples);
+  // buckets: samples of each (data/slots.h). REQUIRES: recipe.train.slot has a value.
+  RunPlan(const recipe::Recipe& recipe, const std::vector<uint64_t>& buckets);
 
   const data::Slots& slots() const { return slots_; }
   uint64_t samples_per_epoch() const { return samples_per_epoch_; }

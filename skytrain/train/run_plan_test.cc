@@ -17,26 +17,26 @@ recipe::Recipe recipe_of(int64_t batch, Duration length) {
 }
 
 TEST(RunPlan, StepsNeverCrossEpochs) {
-  const RunPlan plan(recipe_of(8, {2, Duration::Unit::kEpochs}), 20);
+  const RunPlan plan(recipe_of(8, {2, Duration::Unit::kEpochs}), {20});
   EXPECT_EQ(plan.total_steps(), 6u);
   EXPECT_EQ(plan.total_samples(), 40u);
 }
 
 TEST(RunPlan, FractionsOfAnEpochEndAtTheNextStep) {
-  EXPECT_EQ(RunPlan(recipe_of(8, {0.5, Duration::Unit::kEpochs}), 20).total_steps(), 2u);
-  EXPECT_EQ(RunPlan(recipe_of(8, {1.5, Duration::Unit::kEpochs}), 20).total_steps(), 5u);
-  EXPECT_EQ(RunPlan(recipe_of(8, {7, Duration::Unit::kSteps}), 20).total_steps(), 7u);
+  EXPECT_EQ(RunPlan(recipe_of(8, {0.5, Duration::Unit::kEpochs}), {20}).total_steps(), 2u);
+  EXPECT_EQ(RunPlan(recipe_of(8, {1.5, Duration::Unit::kEpochs}), {20}).total_steps(), 5u);
+  EXPECT_EQ(RunPlan(recipe_of(8, {7, Duration::Unit::kSteps}), {20}).total_steps(), 7u);
 }
 
 TEST(RunPlan, EveryStepIsEveryStepThoughTheLastOfAnEpochIsShort) {
   recipe::Recipe recipe = recipe_of(8, {2, Duration::Unit::kEpochs});
   recipe.checkpoint.every = {{1, Duration::Unit::kSteps}};
-  const RunPlan plan(recipe, 20);
+  const RunPlan plan(recipe, {20});
   for (uint64_t step = 1; step <= 6; ++step) EXPECT_TRUE(plan.checkpoint_due(step, 0)) << step;
 }
 
 TEST(RunPlan, EpochsSamplesAndPercentAreDueWhereTheyAreCompleted) {
-  const RunPlan plan(recipe_of(8, {2, Duration::Unit::kEpochs}), 20);
+  const RunPlan plan(recipe_of(8, {2, Duration::Unit::kEpochs}), {20});
   const auto due_steps = [&](Duration every) {
     std::vector<uint64_t> steps;
     for (uint64_t step = 1; step <= 6; ++step)
@@ -55,7 +55,7 @@ TEST(RunPlan, EpochsSamplesAndPercentAreDueWhereTheyAreCompleted) {
 TEST(RunPlan, TimeAloneMakesACheckpointDue) {
   recipe::Recipe recipe = recipe_of(8, {2, Duration::Unit::kEpochs});
   recipe.checkpoint.every = {{600, Duration::Unit::kSeconds}};
-  const RunPlan plan(recipe, 20);
+  const RunPlan plan(recipe, {20});
   EXPECT_FALSE(plan.checkpoint_due(1, 599));
   EXPECT_TRUE(plan.checkpoint_due(1, 600));
   EXPECT_TRUE(plan.checkpoint_due(6, 0)) << "the last step is always saved";

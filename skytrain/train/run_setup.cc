@@ -63,7 +63,7 @@ Engine::Options engine_options(const recipe::Recipe& recipe, const Machine& mach
 std::pair<std::string, std::string> measure_precision(const recipe::Recipe& recipe, const Machine& machine,
                                                       const DataFeed& feed, const data::DatasetInfo& info,
                                                       model::Model& model) {
-  data::Slot slot = RunPlan(recipe, info.samples).slots().slot(0, 0);
+  data::Slot slot = RunPlan(recipe, feed.bucket_samples()).slots().slot(0, 0);
   const Engine::Options options = engine_options(recipe, machine, {info.channels, info.height, info.width});
   at::set_num_threads(options.threads_per_replica);
   model.set_activation_checkpointing(recipe.train.activation_checkpointing);

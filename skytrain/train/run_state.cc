@@ -1,6 +1,7 @@
 #include "skytrain/train/run_state.h"
 
 #include "skytrain/base/error.h"
+#include "skytrain/data/bad_samples.h"
 
 namespace skytrain::train {
 namespace {
@@ -69,6 +70,7 @@ Json RunState::to_json() const {
                {"plateau", plateau},
                {"scaler", scaler},
                {"spike_detector", spike_detector}};
+  if (!bad_samples.is_null()) json["bad_samples"] = bad_samples;
   if (evaluated) json["evaluation"] = with_step(evaluation);
   if (best) json["best"] = with_step(*best);
   if (early_stop_value) json["early_stop_value"] = *early_stop_value;
@@ -95,6 +97,10 @@ RunState RunState::from_json(const Json& json, uint64_t step, const std::string&
     state.plateau = json.at("plateau");
     state.scaler = json.at("scaler");
     state.spike_detector = json.at("spike_detector");
+    if (json.contains("bad_samples")) {
+      state.bad_samples = json.at("bad_samples");
+      for (const char* set : {"train", "eval"}) data::BadSamples(0).from_json(state.bad_samples.at(set));
+    }
     if (json.contains("evaluation")) {
       state.evaluated = true;
       state.evaluation = evaluation_from_json(json.at("evaluation"));

@@ -47,6 +47,7 @@ struct RunState {
   std::optional<double> early_stop_value;  // of the last evaluation that was better by early_stop.min_delta
   int64_t evaluations_without_better = 0;  // since then
   bool stopped_early = false;
+  Json bad_samples;  // {"train", "eval"}: data::BadSamples of each set; null where none may be left out
   Json plateau, scaler, spike_detector;  // states of these objects; null where the run has none
 
   Json to_json() const;

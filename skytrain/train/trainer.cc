@@ -2,18 +2,16 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
-#include <ATen/Version.h>
-#include <torch/version.h>
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
 #include <future>
 
 #include "skytrain/base/error.h"
-#include "skytrain/base/process.h"
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
-#include "skytrain/data/batch.h"
 #include "skytrain/model/flops.h"
 #include "skytrain/recipe/resolve.h"
 #include "skytrain/tensor/memory_budget.h"
@@ -22,23 +20,22 @@
 #include "skytrain/train/data_feed.h"
 #include "skytrain/train/engine.h"
 #include "skytrain/train/evaluation_watch.h"
-#include "skytrain/train/evaluator.h"
 #include "skytrain/train/init_weights.h"
+#include "skytrain/train/model_trial.h"
 #include "skytrain/train/prefetcher.h"
+#include "skytrain/train/run_evaluation.h"
 #include "skytrain/train/run_log.h"
 #include "skytrain/train/run_plan.h"
 #include "skytrain/train/run_setup.h"
+#include "skytrain/train/run_summary.h"
 #include "skytrain/train/saved_state.h"
 #include "skytrain/train/schedule.h"
 #include "skytrain/train/spike_watch.h"
-#include "skytrain/train/throughput.h"
 
 namespace skytrain::train {
 namespace {
 
 constexpr double kProgressSeconds = 0.1;
-// Shorter runs don't wait for a measurement of the machine.
-constexpr double kSecondsWorthMeasuring = 10;
 
 std::string finite_advice(const recipe::Recipe& recipe) {
   std::string advice = str("lower train.optimizer.lr (now ", shortest_double(recipe.train.optimizer.lr), ")");
@@ -46,6 +43,8 @@ std::string finite_advice(const recipe::Recipe& recipe) {
   if (!recipe.train.clip_norm) advice += ", or set train.clip_norm";
   return advice;
 }
+
+std::string first_line_of(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 class Run {
  public:
@@ -65,7 +64,7 @@ class Run {
       step();
       bool best = false;
       if (plan_->evaluation_due(state_.step)) {
-        state_.evaluation_pending = evaluation_data_ != nullptr;
+        state_.evaluation_pending = evaluation_.has_value();
         if (!evaluate(&best)) return interrupt();
       }
       best = best && recipe_.checkpoint.best;
@@ -90,6 +89,7 @@ class Run {
     check_target_values(recipe_, *train_data_);
     input_ = {info.channels, info.height, info.width};
     feed_.emplace(*train_data_, recipe_);
+    feed_->divide(stop_);
     watch_.emplace(recipe_, /*of_classes=*/info.values == 0);
 
     const Machine machine = this_machine();
@@ -111,19 +111,22 @@ class Run {
     feed_->set_memory_format(memory_format_of(recipe_));
     if (*recipe_.train.slot == 1 && !built->buffers().empty())
       observer_.note(/*warning=*/true, "train.slot is 1: batch norm, where there is one, sees a sample at a time");
-    plan_.emplace(recipe_, info.samples);
+    make_plan();
+    check_shapes(*built);
     schedule_.emplace(recipe_.train.schedule, recipe_.train.optimizer.lr, uint64_t(recipe_.train.batch), info.samples,
                       plan_->total_samples());
     if (recipe_.train.deterministic) at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
     engine_.emplace(recipe_.model, recipe_.train.optimizer, recipe_.seed, training_options(machine), std::move(built));
 
     // Bad evaluation data is told now, not at the end of the first epoch.
-    if (evaluation_data.valid()) open_evaluation(evaluation_data.get());
+    if (evaluation_data.valid())
+      evaluation_.emplace(fs_, clock_, options_.run_directory, evaluation_data.get(), recipe_, input_, observer_,
+                          stop_);
 
     saved_.emplace(fs_, clock_, options_.run_directory + "/checkpoints", recipe::fingerprint(options_.recipe));
     saved_->set_data(info);
     if (options_.resume) restore();
-    drop_stale_evaluation();
+    drop_stale_evaluation(fs_, options_.run_directory, state_);
     log_.emplace(fs_, clock_, options_.run_directory, state_.step, info.samples, state_.evaluation_pending);
     if (recipe_.train.loss_spike)
       spikes_.emplace(fs_, clock_, options_.run_directory, *recipe_.train.loss_spike, state_);
@@ -167,10 +170,17 @@ class Run {
     for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
     if (state_.slot > 0) use_slot(state_.slot);
     watch_->restored(state_);
+    restore_bad_samples();
     if (state_.stopped_early)
       observer_.note(/*warning=*/true, str("this run stopped early after step ", state_.step,
                                            ", which holds for a longer one too; start another with --resume never"));
     if (!state_.scaler.is_null()) engine_->scaler().from_json(state_.scaler);
+  }
+
+  void restore_bad_samples() {
+    if (state_.bad_samples.is_null()) return;
+    feed_->bad_samples().from_json(state_.bad_samples.at("train"));
+    if (evaluation_) evaluation_->set().bad_samples().from_json(state_.bad_samples.at("eval"));
   }
 
   void step() {
@@ -184,12 +194,13 @@ class Run {
     if (!result.finite && !result.overflowed)
       diverged(str("the loss or a gradient became NaN or infinite in step ", state_.step + 1));
     ++state_.step;
-    if (result.finite && !result.over_limit) {
+    note_bad_samples(feed_->bad_samples(), observer_);
+    if (result.finite && !result.over_limit && result.samples > 0) {
       ++state_.applied_steps;
-      state_.applied_samples += result.samples;
+      state_.applied_samples += plan_->slots().step_samples(state_.step - 1);
     }
-    const double loss = result.loss_sum / double(result.samples);
-    if (result.finite) watch_loss(loss, result.over_limit);
+    const double loss = result.samples > 0 ? result.loss_sum / double(result.samples) : state_.last_loss;
+    if (result.finite && result.samples > 0) watch_loss(loss, result.over_limit);
     // A loss that overflowed in fp16 is of the scale's making: it does not enter the mean.
     if (std::isfinite(loss)) {
       state_.log_loss_sum += result.loss_sum;
@@ -248,7 +259,33 @@ class Run {
   void use_slot(int64_t slot) {
     state_.slot = slot;
     recipe_.train.slot = slot;
-    plan_.emplace(recipe_, train_data_->info().samples);
+    make_plan();
+  }
+
+  void make_plan() {
+    plan_.emplace(recipe_, feed_->bucket_samples());
+    feed_->set_total_steps(plan_->total_steps());
+  }
+
+  // That the model takes each of the shapes is told now, not when it first comes.
+  void check_shapes(model::Model& model) {
+    const std::vector<image::Size> shapes = feed_->shapes();
+    if (shapes.size() == 1 && shapes[0] == image::Size{input_.width, input_.height}) return;
+    const std::string key = recipe_.data.buckets.empty() ? "data.progressive_resizing" : "data.buckets";
+    for (const image::Size& shape : shapes) {
+      try {
+        const at::NoGradGuard no_grad;
+        ModelTrial trial(model);
+        model.forward(at::zeros({2, input_.channels, shape.height, shape.width}));
+      } catch (const tensor::OutOfMemory&) {
+        throw;
+      } catch (const std::exception& error) {
+        throw Error(ErrorKind::kRecipe, key,
+                    str("model ", recipe_.model.name, " does not take pictures of ", shape.height, "x", shape.width,
+                        ": ", first_line_of(error.what())),
+                    "use a model that pools its features, like resnet18, or remove the key");
+      }
+    }
   }
 
   void report_progress(const StepResult& result, double loss, double lr) {
@@ -292,29 +329,22 @@ class Run {
 
   // False: stopped on request before it was done. best: whether it is the best one so far.
   bool evaluate(bool* best = nullptr) {
-    if (!evaluation_data_) {
+    if (!evaluation_) {
       state_.evaluation_pending = false;
       return true;
     }
-    const double begin = clock_.monotonic_seconds();
-    std::optional<EvaluationDetails> details = evaluate_within_memory(
-        *engine_, *evaluation_data_, *evaluation_filler_, recipe_.model.classes, recipe_.eval.batch, stop_,
-        [this](const std::string& line) { observer_.note(/*warning=*/true, line); });
-    const double seconds = clock_.monotonic_seconds() - begin;
-    state_.evaluation_seconds += seconds;
+    const std::optional<EvaluationDetails> details =
+        evaluation_->run(*engine_, state_.step, stop_, state_.evaluation_seconds);
     if (!details) return false;
     if (!std::isfinite(details->result.loss))
       diverged(str("the evaluation loss is NaN or infinite after step ", state_.step), /*whole=*/false);
-    details->result.step = state_.step;
-    details->result.seconds = seconds;
     state_.evaluation = details->result;
     state_.evaluated = true;
     state_.evaluation_pending = false;
     const bool is_best = watch_->evaluated(state_);
     if (best != nullptr) *best = is_best;
     log_->write_evaluation(state_.evaluation, samples());
-    write_file_atomically(fs_, options_.run_directory + "/evaluation.json",
-                          train::to_json(*details, *evaluation_data_).dump() + "\n");
+    evaluation_->write(*details);
     observer_.evaluated(state_.evaluation);
     if (state_.stopped_early) {
       const int64_t count = state_.evaluations_without_better;
@@ -327,34 +357,12 @@ class Run {
     return true;
   }
 
-  // What an earlier attempt evaluated beyond the state that this one goes on from.
-  void drop_stale_evaluation() {
-    const std::string path = options_.run_directory + "/evaluation.json";
-    if (!fs_.exists(path)) return;
-    if (state_.evaluated) {
-      try {
-        if (parse_json(fs_.read_file(path), path).at("step") == state_.evaluation.step) return;
-      } catch (const std::exception&) {  // not what this run wrote
-      }
-    }
-    fs_.remove_file(path);
-  }
-
-  void open_evaluation(std::unique_ptr<data::Dataset> dataset) {
-    evaluation_data_ = std::move(dataset);
-    check_target_values(recipe_, *evaluation_data_);
-    const data::DatasetInfo& info = evaluation_data_->info();
-    for (const std::string& note : info.notes) observer_.note(/*warning=*/false, note);
-    if (info.channels != input_.channels || info.height != input_.height || info.width != input_.width)
-      throw Error(ErrorKind::kData, recipe_.data.eval->path,
-                  str("evaluation samples are ", info.channels, "x", info.height, "x", info.width, ", training ones ",
-                      input_.channels, "x", input_.height, "x", input_.width));
-    evaluation_filler_.emplace(*evaluation_data_, recipe_.data.transforms, recipe_.seed, /*training=*/false);
-  }
-
   void note_states() {
     if (recipe_.train.precision == "fp16") state_.scaler = engine_->scaler().to_json();
     if (spikes_) state_.spike_detector = spikes_->to_json();
+    if (recipe_.data.skip_bad_samples > 0)
+      state_.bad_samples = {{"train", feed_->bad_samples().to_json()},
+                            {"eval", evaluation_ ? evaluation_->set().bad_samples().to_json() : Json::array()}};
   }
 
   void save() {
@@ -402,40 +410,11 @@ class Run {
     outcome.state = state_;
     outcome.samples = samples();
     outcome.checkpoint = saved_->newest_path();
-    const double seconds = state_.time.total();
-    OrderedJson& summary = outcome.summary;
-    summary = {{"status", interrupted ? "interrupted" : "complete"},
-               {"steps", state_.step},
-               {"samples", outcome.samples},
-               {"seconds", seconds},
-               {"samples_per_second", seconds > 0 ? double(outcome.samples) / seconds : 0.0},
-               {"peak_rss_bytes", peak_rss_bytes()}};
-    if (state_.evaluated) summary["eval"] = to_json(state_.evaluation);
-    if (state_.best) {
-      summary["best"] = to_json(*state_.best);
-      summary["best"]["step"] = state_.best->step;
-    }
-    if (state_.stopped_early) summary["stopped_early"] = true;
-    if (state_.applied_steps != state_.step) summary["skipped_steps"] = state_.step - state_.applied_steps;
-    summary["train_loss"] = state_.last_loss;
-    summary["parameters"] = model::count_parameters(engine_->model());
-    summary["devices"] = *recipe_.devices;
-    summary["slot"] = *recipe_.train.slot;
-    summary["precision"] = recipe_.train.precision;
-    const PhasePeaks& peaks = engine_->peaks();
-    if (peaks.all() > 0)
-      summary["memory"] = {{"forward_peak_bytes", peaks.forward},
-                           {"backward_peak_bytes", peaks.backward},
-                           {"optimizer_peak_bytes", peaks.optimizer}};
-    if (!interrupted && seconds >= kSecondsWorthMeasuring)
-      summary["throughput"] = throughput_json(*engine_, double(outcome.samples) / seconds);
-    summary["time"] = to_json(state_.time);
-    summary["time"]["evaluation_s"] = state_.evaluation_seconds;
-    summary["time"]["checkpoint_s"] = state_.checkpoint_seconds;
-    if (prefetcher_) summary["data"] = to_json(prefetcher_->figures());
-    summary["data_fingerprint"]["train"] = train_data_->info().fingerprint;
-    if (evaluation_data_) summary["data_fingerprint"]["eval"] = evaluation_data_->info().fingerprint;
-    summary["torch_version"] = TORCH_VERSION;
+    outcome.summary = run_summary(
+        interrupted, state_, outcome.samples, recipe_, *engine_,
+        prefetcher_ ? std::optional(prefetcher_->figures()) : std::nullopt, {train_data_->info(), feed_->bad_samples()},
+        evaluation_ ? std::optional(UsedData{evaluation_->set().info(), evaluation_->set().bad_samples()})
+                    : std::nullopt);
     return outcome;
   }
 
@@ -446,9 +425,9 @@ class Run {
   TrainObserver& observer_;
   const std::function<bool()>& stop_;
 
-  std::unique_ptr<data::Dataset> train_data_, evaluation_data_;
+  std::unique_ptr<data::Dataset> train_data_;
   std::optional<DataFeed> feed_;
-  std::optional<data::BatchFiller> evaluation_filler_;
+  std::optional<RunEvaluation> evaluation_;
   model::InputShape input_;
   std::optional<RunPlan> plan_;
   std::optional<Schedule> schedule_;

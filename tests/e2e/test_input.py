@@ -81,6 +81,72 @@ def test_a_damaged_picture_is_named_by_the_run_that_meets_it(place, pictures):
     assert result.code == 4 and "dog/07.png" in result.err, result
 
 
+def test_damaged_pictures_are_left_out_named_and_counted(place, pictures):
+    names = ["cat/03.png", "dog/07.png"]
+    for name in names:
+        victim = place.folder / "pictures" / name
+        victim.write_bytes(victim.read_bytes()[:-30])
+    some = (*pictures, "--set", "data.workers=2", "--set", "data.skip_bad_samples=2")
+    reference = place.train("--runs", "reference", *some)
+    assert reference.code == 0, reference
+    for part in ("train", "eval"):
+        bad = reference.summary["bad_samples"][part]
+        assert [one["name"].split("pictures/")[1] for one in bad] == names and all(one["problem"] for one in bad), bad
+    assert reference.summary["eval"]["samples"] == 28
+    for name in names:
+        assert f"{name}: " in reference.err and "the sample is left out" in reference.err, reference
+
+    # A run that is killed and goes on knows them, and one too many ends it.
+    with place.start_training(*some) as program:
+        worker = program.wait_for_worker()
+        wait_until(lambda: newest_step(place) > 3 or program.process.poll() is not None, "a checkpoint")
+        if is_running(worker):
+            os.kill(worker, signal.SIGKILL)
+        program.finish()
+    result = place.train(*some)
+    assert result.code == 0, result
+    assert result.summary["bad_samples"] == reference.summary["bad_samples"]
+    assert_same_training(place.run_directory(), reference_of(place, "reference"))
+    result = place.train("--runs", "fewer", *pictures, "--set", "data.skip_bad_samples=1")
+    assert result.code == 4 and "one more than the 1 that data.skip_bad_samples allows" in result.err, result
+
+
+SHAPES = ("--set", "data.transforms=[{flip: {}}]", "--set", "model={name: resnet18, classes: 2, stem: cifar}",
+          "--set", "data.buckets=[16x16, 12x20, 20x12]", "--set", "train.epochs=2",
+          "--set", "data.progressive_resizing={initial_scale: 0.5, delay_fraction: 0.2}")
+
+
+def test_batches_of_like_shapes_that_grow_go_on_after_a_kill(place, pictures):
+    reference = place.train("--runs", "reference", *pictures, *SHAPES, "--set", "data.workers=0")
+    assert reference.code == 0, reference
+    assert reference.summary["eval"]["samples"] == 30 and reference.summary["samples"] == 60
+    with place.start_training(*pictures, *SHAPES, "--set", "data.workers=2") as program:
+        worker = program.wait_for_worker()
+        wait_until(lambda: newest_step(place) > 0 or program.process.poll() is not None, "a checkpoint")
+        if is_running(worker):
+            os.kill(worker, signal.SIGKILL)
+        program.finish()
+    result = place.train(*pictures, *SHAPES, "--set", "data.workers=2")
+    assert result.code == 0, result
+    assert_same_training(place.run_directory(), reference_of(place, "reference"))
+
+
+def test_shapes_that_do_not_go_are_refused_before_the_run(place, pictures):
+    def refused(*words, code=3):
+        result = place.train(*pictures, *SHAPES, *words)
+        assert result.code == code, result
+        assert place.run_directories() == []
+        return result.err
+
+    assert "data.buckets[1]: " in refused("--set", "data.buckets=[16x16, 16]")
+    assert "data.buckets: does not go with random_resized_crop" in refused("--set", "data.transforms=[random_resized_crop: {}]")
+    error = refused("--set", "model={name: mlp, classes: 2}")
+    assert "data.buckets: model mlp does not take pictures of " in error and "pools its features" in error, error
+    assert "data.progressive_resizing" in refused("--set", "data.progressive_resizing={delay_fraction: 0.9}")
+    error = refused("--set", "data.train={format: synthetic, samples: 40, channels: 3, height: 16, width: 16}")
+    assert "data.buckets: needs files of pictures" in error, error
+
+
 def test_random_crops_need_pictures(place, pictures):
     result = place.train(*pictures, "--set", "data.train={format: synthetic, samples: 40, channels: 3, height: 16, width: 16}")
     assert result.code == 3 and "data.transforms[0].random_resized_crop" in result.err, result
