@@ -36,17 +36,20 @@ Fd open_or_throw(const std::string& path, int flags, std::string_view failed) {
 
 class RealWritableFile final : public WritableFile {
  public:
-  RealWritableFile(std::string path, Fd fd) : path_(std::move(path)), fd_(std::move(fd)) {}
+  // direct: fd has O_DIRECT.
+  RealWritableFile(std::string path, Fd fd, bool direct = false)
+      : path_(std::move(path)), fd_(std::move(fd)), direct_(direct) {}
 
   void append(std::span<const std::byte> bytes) override {
-    while (!bytes.empty()) {
-      const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
-      if (n < 0) {
-        if (errno == EINTR) continue;
-        throw errno_error(path_, "cannot write", errno);
-      }
-      bytes = bytes.subspan(static_cast<size_t>(n));
+    if (direct_) {
+      const bool begins_aligned = reinterpret_cast<uintptr_t>(bytes.data()) % kDirectBlock == 0;
+      const size_t aligned = begins_aligned ? bytes.size() / kDirectBlock * kDirectBlock : 0;
+      write_all(bytes.first(aligned));
+      bytes = bytes.subspan(aligned);
+      if (bytes.empty()) return;
+      stop_direct();
     }
+    write_all(bytes);
   }
 
   void sync() override {
@@ -59,8 +62,37 @@ class RealWritableFile final : public WritableFile {
   }
 
  private:
+  void write_all(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n = ::write(fd_.get(), bytes.data(), bytes.size());
+      if (n < 0) {
+        if (errno == EINTR) continue;
+        // Some file systems take O_DIRECT when a file is opened and refuse it here.
+        if (errno == EINVAL && direct_) {
+          stop_direct();
+          continue;
+        }
+        throw errno_error(path_, "cannot write", errno);
+      }
+      bytes = bytes.subspan(static_cast<size_t>(n));
+      // A short write of a disk that is nearly full leaves the rest at an odd place.
+      if (direct_ && static_cast<size_t>(n) % kDirectBlock != 0) stop_direct();
+    }
+  }
+
+  void stop_direct() {
+    direct_ = false;
+    const int flags = ::fcntl(fd_.get(), F_GETFL);
+    if (flags < 0 || ::fcntl(fd_.get(), F_SETFL, flags & ~O_DIRECT) != 0) {
+      throw errno_error(path_, "cannot write past O_DIRECT", errno);
+    }
+  }
+
+  static constexpr size_t kDirectBlock = 4096;
+
   std::string path_;
   Fd fd_;
+  bool direct_;
 };
 
 class RealFileSystem final : public FileSystem {
@@ -135,6 +167,13 @@ class RealFileSystem final : public FileSystem {
   }
 
   std::unique_ptr<WritableFile> open_write(const std::string& path, Mode mode) override {
+    if (mode == Mode::kExclusiveDirect) {
+      const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_DIRECT | O_CLOEXEC, 0666);
+      if (fd >= 0) return std::make_unique<RealWritableFile>(path, Fd(fd), /*direct=*/true);
+      if (errno != EINVAL) throw errno_error(path, "cannot open for writing", errno);
+      // This file system has no O_DIRECT. Some have made the file before they said so.
+      if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw errno_error(path, "cannot open for writing", errno);
+    }
     const int how = mode == Mode::kTruncate ? O_TRUNC : mode == Mode::kAppend ? O_APPEND : O_EXCL;
     return std::make_unique<RealWritableFile>(path,
                                               open_or_throw(path, O_WRONLY | O_CREAT | how, "cannot open for writing"));

@@ -49,7 +49,9 @@ class FileSystem {
   virtual void read_range(const std::string& path, uint64_t offset, std::span<std::byte> out) const = 0;
   virtual std::vector<std::string> list(const std::string& directory) const = 0;  // names, sorted, without . and ..
 
-  enum class Mode { kTruncate, kAppend, kExclusive };
+  // kExclusiveDirect: kExclusive for large content: it goes past the page cache where the file system can do that, as
+  // long as the bytes given to append() lie at multiples of 4096 and are as many.
+  enum class Mode { kTruncate, kAppend, kExclusive, kExclusiveDirect };
   virtual std::unique_ptr<WritableFile> open_write(const std::string& path, Mode mode) = 0;
   virtual void make_directories(const std::string& path) = 0;  // like mkdir -p
   virtual bool make_directory(const std::string& path) = 0;    // false: it exists already

@@ -185,7 +185,7 @@ std::unique_ptr<WritableFile> MemoryFileSystem::open_write(const std::string& pa
     inode = std::make_shared<Inode>();
   } else if (inode->directory) {
     throw errno_error(path, "cannot open for writing", EISDIR);
-  } else if (mode == Mode::kExclusive) {
+  } else if (mode == Mode::kExclusive || mode == Mode::kExclusiveDirect) {
     throw errno_error(path, "cannot open for writing", EEXIST);
   }
   if (mode == Mode::kTruncate) inode->bytes.clear();

@@ -2,6 +2,9 @@
 
 #include "skytrain/checkpoint/checkpoint.h"
 
+#include <algorithm>
+#include <functional>
+#include <future>
 #include <utility>
 
 #include "skytrain/base/error.h"
@@ -14,6 +17,8 @@ namespace skytrain::checkpoint {
 namespace {
 
 constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;
+constexpr size_t kImageChunk = size_t{16} << 20;  // bytes of one write
+constexpr size_t kLargeImage = size_t{1} << 20;   // that another thread hashes
 
 // Hashes what goes through it, while it is still in the cache.
 class HashingFile final : public WritableFile {
@@ -56,6 +61,9 @@ void make_durable_directories(FileSystem& fs, const std::string& directory) {
   }
 }
 
+// Writes the one file of replicated state into a folder.
+using WriteFile = std::function<Manifest::File(const std::string& folder)>;
+
 Manifest::File write_arrays(FileSystem& fs, const std::string& folder, std::span<const NamedArray> arrays,
                             uint64_t step) {
   Manifest::File entry;
@@ -69,6 +77,28 @@ Manifest::File write_arrays(FileSystem& fs, const std::string& folder, std::span
   return entry;
 }
 
+Manifest::File write_image(FileSystem& fs, const std::string& folder, std::span<const std::byte> image) {
+  Manifest::File entry;
+  entry.name = rank_file_name(0, 1);
+  entry.bytes = image.size();
+  std::future<std::string> hash;
+  const auto hash_of = [image] {
+    Xxh128 xxh128;
+    xxh128.update(image);
+    return xxh128.hex();
+  };
+  const bool large = image.size() > kLargeImage;
+  if (large) hash = std::async(std::launch::async, hash_of);
+  const auto file = fs.open_write(folder + "/" + entry.name, FileSystem::Mode::kExclusiveDirect);
+  for (size_t at = 0; at < image.size(); at += kImageChunk) {
+    file->append(image.subspan(at, std::min(kImageChunk, image.size() - at)));
+  }
+  file->sync();
+  file->close();
+  entry.xxh128 = large ? hash.get() : hash_of();
+  return entry;
+}
+
 void write_manifest(FileSystem& fs, const std::string& folder, const Manifest& manifest) {
   const auto file = fs.open_write(folder + "/" + kManifestName, FileSystem::Mode::kExclusive);
   file->append(std::string_view(format_manifest(manifest)));
@@ -76,10 +106,7 @@ void write_manifest(FileSystem& fs, const std::string& folder, const Manifest& m
   file->close();
 }
 
-}  // namespace
-
-std::string commit(FileSystem& fs, const std::string& directory, Manifest manifest,
-                   std::span<const NamedArray> arrays) {
+std::string commit_file(FileSystem& fs, const std::string& directory, Manifest manifest, const WriteFile& write) {
   const std::string path = directory + "/" + checkpoint_name(manifest.step);
   const std::string temporary = path + kTemporarySuffix;
   manifest.version = kFormatVersion;
@@ -106,7 +133,7 @@ std::string commit(FileSystem& fs, const std::string& directory, Manifest manife
   try {
     fs.remove_tree(temporary);
     fs.make_directory(temporary);
-    manifest.files = {write_arrays(fs, temporary, arrays, manifest.step)};
+    manifest.files = {write(temporary)};
     write_manifest(fs, temporary, manifest);
     fs.sync_directory(temporary);
     if (replace) fs.remove_tree(path);
@@ -120,6 +147,21 @@ std::string commit(FileSystem& fs, const std::string& directory, Manifest manife
     throw;
   }
   return path;
+}
+
+}  // namespace
+
+std::string commit(FileSystem& fs, const std::string& directory, Manifest manifest,
+                   std::span<const NamedArray> arrays) {
+  const uint64_t step = manifest.step;
+  return commit_file(fs, directory, std::move(manifest),
+                     [&](const std::string& folder) { return write_arrays(fs, folder, arrays, step); });
+}
+
+std::string commit_image(FileSystem& fs, const std::string& directory, Manifest manifest,
+                         std::span<const std::byte> file) {
+  return commit_file(fs, directory, std::move(manifest),
+                     [&](const std::string& folder) { return write_image(fs, folder, file); });
 }
 
 Manifest read_manifest(const FileSystem& fs, const std::string& checkpoint_path) {

@@ -6,6 +6,7 @@
 
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -45,6 +46,10 @@ std::string checkpoint_name(uint64_t step);  // "step-00001234": 8 digits, more 
 // replaced; one that cannot be read, is of a later format version or is a good one of another step stays, and Error is
 // thrown. One writer a directory: the caller holds the run's lock.
 std::string commit(FileSystem& fs, const std::string& directory, Manifest manifest, std::span<const NamedArray> arrays);
+
+// The same of a file that is ready in memory (file_image.h); its hash is computed while it is written.
+std::string commit_image(FileSystem& fs, const std::string& directory, Manifest manifest,
+                         std::span<const std::byte> file);
 
 struct Candidate {
   // Why it does not count. What is only unreadable or too new may be whole: whoever resumes must not pass over it as if
@@ -88,10 +93,16 @@ class LoadedFile {
 };
 LoadedFile load_file(const FileSystem& fs, const std::string& checkpoint_path, const Manifest::File& file);
 
+// Which checkpoints stay.
+struct Retention {
+  int64_t keep = 1;                           // the newest, >= 1
+  std::function<bool(uint64_t step)> spared;  // these too; empty: none
+  std::string sound;                          // path of one that this program has just committed: not read again
+};
+
 // Removes committed checkpoints beyond the `keep` newest *valid-looking* ones (never the newest valid one, which is
 // read and hashed for that) and every stale step-*.tmp. Damaged checkpoints and folders with other names stay, for a
-// person to look at, and so does the one of step `spared`. REQUIRES: keep >= 1. Returns the paths that were removed.
-std::vector<std::string> prune(FileSystem& fs, const std::string& directory, int64_t keep,
-                               std::optional<uint64_t> spared = std::nullopt);
+// person to look at. Returns the paths that were removed.
+std::vector<std::string> prune(FileSystem& fs, const std::string& directory, const Retention& retention);
 
 }  // namespace skytrain::checkpoint

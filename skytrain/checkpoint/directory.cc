@@ -120,8 +120,8 @@ std::optional<Candidate> find_newest_valid(const FileSystem& fs, const std::stri
   return std::nullopt;
 }
 
-std::vector<std::string> prune(FileSystem& fs, const std::string& directory, int64_t keep,
-                               std::optional<uint64_t> spared) {
+std::vector<std::string> prune(FileSystem& fs, const std::string& directory, const Retention& retention) {
+  const int64_t keep = retention.keep;
   if (keep < 1) throw Error(ErrorKind::kInternal, directory, str("asked to keep ", keep, " checkpoints"));
   std::vector<std::string> removed;
   if (!fs.exists(directory)) return removed;
@@ -140,11 +140,11 @@ std::vector<std::string> prune(FileSystem& fs, const std::string& directory, int
   for (size_t i = 0; i < valid_looking.size(); ++i) {
     Candidate& candidate = valid_looking[i];
     if (!sound) {
-      deepen(fs, candidate);
+      if (candidate.path != retention.sound) deepen(fs, candidate);
       sound = candidate.valid;
       continue;
     }
-    if (i < static_cast<size_t>(keep) || candidate.step == spared) continue;
+    if (i < static_cast<size_t>(keep) || (retention.spared && retention.spared(candidate.step))) continue;
     // Renamed first, so that a removal that is cut off leaves no half checkpoint under a checkpoint's name.
     const std::string doomed = candidate.path + kTemporarySuffix;
     fs.rename(candidate.path, doomed);

@@ -43,7 +43,7 @@ TEST_F(Directory, WithoutCheckpointsHasNoNewest) {
   EXPECT_TRUE(list_checkpoints(fs_, kDirectory, true).empty());
   fs_.make_directories(kDirectory);
   EXPECT_EQ(newest(), "");
-  EXPECT_TRUE(prune(fs_, kDirectory, 1).empty());
+  EXPECT_TRUE(prune(fs_, kDirectory, {.keep = 1}).empty());
 }
 
 TEST_F(Directory, NewestIsTheHighestStepNotTheHighestName) {
@@ -147,11 +147,11 @@ TEST_F(Directory, PruneKeepsTheNewest) {
   for (uint64_t step = 1; step <= 5; ++step) save(fs_, kDirectory, step);
   fs_.make_directories(path("step-00000006.tmp"));
   fs_.make_directories(path("my.tmp"));
-  EXPECT_THAT(prune(fs_, kDirectory, 2), ElementsAre(path("step-00000006.tmp"), path("step-00000003"),
-                                                     path("step-00000002"), path("step-00000001")));
+  EXPECT_THAT(prune(fs_, kDirectory, {.keep = 2}), ElementsAre(path("step-00000006.tmp"), path("step-00000003"),
+                                                               path("step-00000002"), path("step-00000001")));
   EXPECT_THAT(fs_.list(kDirectory), ElementsAre("my.tmp", "step-00000004", "step-00000005"));
-  EXPECT_TRUE(prune(fs_, kDirectory, 2).empty());
-  EXPECT_THROW(prune(fs_, kDirectory, 0), Error);
+  EXPECT_TRUE(prune(fs_, kDirectory, {.keep = 2}).empty());
+  EXPECT_THROW(prune(fs_, kDirectory, {.keep = 0}), Error);
 }
 
 TEST_F(Directory, PruneNeverRemovesTheNewestSoundOne) {
@@ -161,14 +161,14 @@ TEST_F(Directory, PruneNeverRemovesTheNewestSoundOne) {
     content.back() ^= 1;
     overwrite(fs_, path(name) + kTensors, content);
   }
-  prune(fs_, kDirectory, 1);
+  prune(fs_, kDirectory, {.keep = 1});
   EXPECT_EQ(newest(), "step-00000002");
   EXPECT_FALSE(fs_.exists(path("step-00000001")));
 }
 
 TEST_F(Directory, PruneSparesTheOneItIsToldTo) {
   for (uint64_t step = 1; step <= 5; ++step) save(fs_, kDirectory, step);
-  prune(fs_, kDirectory, 1, /*spared=*/2);
+  prune(fs_, kDirectory, {.keep = 1, .spared = [](uint64_t step) { return step == 2; }});
   EXPECT_THAT(fs_.list(kDirectory), ElementsAre("step-00000002", "step-00000005"));
 }
 
@@ -177,7 +177,7 @@ TEST_F(Directory, PruneLeavesWhatItDoesNotUnderstand) {
   rename("step-00000001", "handpicked");
   overwrite(fs_, path("step-00000002/manifest.json"), R"({"format": "skytrain-checkpoint", "version": 2})");
   save(fs_, kDirectory, 4);
-  EXPECT_THAT(prune(fs_, kDirectory, 1), ElementsAre(path("step-00000003")));
+  EXPECT_THAT(prune(fs_, kDirectory, {.keep = 1}), ElementsAre(path("step-00000003")));
   EXPECT_THAT(fs_.list(kDirectory), ElementsAre("handpicked", "step-00000002", "step-00000004"));
 }
 
@@ -196,7 +196,7 @@ TEST_F(Directory, PruneMayDieAnywhere) {
       throw Killed();
     });
     try {
-      prune(fs, kDirectory, 1);
+      prune(fs, kDirectory, {.keep = 1});
     } catch (const Killed&) {
     }
     fs.set_fault(nullptr);
@@ -209,7 +209,7 @@ TEST_F(Directory, PruneMayDieAnywhere) {
       }
       fs.crash();
     }
-    prune(fs, kDirectory, 1);
+    prune(fs, kDirectory, {.keep = 1});
     EXPECT_THAT(fs.list(kDirectory), ElementsAre("step-00000004"));
   }
 }

@@ -164,15 +164,16 @@ void check_tiling(const SafetensorsHeader& header, uint64_t data_begin, const Re
   if (at != header.file_bytes) refuse(str("has ", header.file_bytes - at, " trailing bytes after its last tensor"));
 }
 
-std::string make_header(const std::vector<const NamedArray*>& sorted,
-                        const std::map<std::string, std::string>& metadata) {
+std::string make_header(std::span<const NamedArray> arrays, const SafetensorsLayout& layout,
+                        const std::map<std::string, std::string>& metadata, uint64_t alignment) {
   OrderedJson header = OrderedJson::object();
   if (!metadata.empty()) header[kMetadata] = metadata;
   uint64_t at = 0;
-  for (const NamedArray* array : sorted) {
-    header[array->name] = {
-        {"dtype", dtype_name(array->dtype)}, {"shape", array->shape}, {"data_offsets", {at, at + array->bytes.size()}}};
-    at += array->bytes.size();
+  for (const size_t i : layout.order) {
+    header[arrays[i].name] = {{"dtype", dtype_name(arrays[i].dtype)},
+                              {"shape", arrays[i].shape},
+                              {"data_offsets", {at, at + layout.sizes[i]}}};
+    at += layout.sizes[i];
   }
   std::string text;
   try {
@@ -181,7 +182,7 @@ std::string make_header(const std::vector<const NamedArray*>& sorted,
     throw Error(ErrorKind::kInternal, "", str("tensor names and metadata must be UTF-8: ", error.what()));
   }
   const uint64_t unpadded = kLengthBytes + text.size();
-  text.append((unpadded + kAlignment - 1) / kAlignment * kAlignment - unpadded, ' ');
+  text.append((unpadded + alignment - 1) / alignment * alignment - unpadded, ' ');
   if (text.size() > kMaxHeader) throw Error(ErrorKind::kInternal, "", "the safetensors header exceeds its limit");
   return text;
 }
@@ -191,41 +192,52 @@ std::string make_header(const std::vector<const NamedArray*>& sorted,
 size_t dtype_size(Dtype dtype) { return row_of(dtype).size; }
 std::string_view dtype_name(Dtype dtype) { return row_of(dtype).name; }
 
+SafetensorsLayout lay_out_safetensors(std::span<const NamedArray> arrays,
+                                      const std::map<std::string, std::string>& metadata, uint64_t alignment) {
+  SafetensorsLayout layout;
+  std::map<std::string_view, int> names;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    layout.order.push_back(i);
+    layout.sizes.push_back(array_bytes(arrays[i].shape, arrays[i].dtype).value());
+    if (++names[arrays[i].name] > 1 || arrays[i].name == kMetadata) {
+      throw Error(ErrorKind::kInternal, "", str("two tensors are named \"", printable(arrays[i].name), "\""));
+    }
+  }
+  std::sort(layout.order.begin(), layout.order.end(), [&](size_t a, size_t b) {
+    const size_t size_a = dtype_size(arrays[a].dtype), size_b = dtype_size(arrays[b].dtype);
+    return size_a != size_b ? size_a > size_b : arrays[a].name < arrays[b].name;
+  });
+  const std::string text = make_header(arrays, layout, metadata, alignment);
+  layout.head.assign(kLengthBytes, '\0');
+  for (size_t i = 0; i < kLengthBytes; ++i) layout.head[i] = static_cast<char>(text.size() >> (8 * i));
+  layout.head += text;
+  layout.file_bytes = layout.head.size();
+  layout.begins.resize(arrays.size());
+  for (const size_t i : layout.order) {
+    layout.begins[i] = layout.file_bytes;
+    layout.file_bytes += layout.sizes[i];
+  }
+  return layout;
+}
+
 uint64_t write_safetensors(WritableFile& out, std::span<const NamedArray> arrays,
                            const std::map<std::string, std::string>& metadata) {
-  std::vector<const NamedArray*> sorted;
   for (const NamedArray& array : arrays) {
-    if (array_bytes(array.shape, array.dtype) != array.bytes.size() || array.name == kMetadata) {
+    if (array_bytes(array.shape, array.dtype) != array.bytes.size()) {
       throw Error(ErrorKind::kInternal, "",
                   str("tensor \"", printable(array.name), "\": ", array.bytes.size(), " bytes cannot be written as ",
                       dtype_name(array.dtype), " ", shape_text(array.shape)));
     }
-    sorted.push_back(&array);
   }
-  std::sort(sorted.begin(), sorted.end(), [](const NamedArray* a, const NamedArray* b) {
-    const size_t size_a = dtype_size(a->dtype), size_b = dtype_size(b->dtype);
-    return size_a != size_b ? size_a > size_b : a->name < b->name;
-  });
-  std::map<std::string_view, int> names;
-  for (const NamedArray* array : sorted) {
-    if (++names[array->name] > 1) {
-      throw Error(ErrorKind::kInternal, "", str("two tensors are named \"", printable(array->name), "\""));
+  const SafetensorsLayout layout = lay_out_safetensors(arrays, metadata, kAlignment);
+  out.append(layout.head);
+  for (const size_t i : layout.order) {
+    const std::span<const std::byte> bytes = arrays[i].bytes;
+    for (size_t at = 0; at < bytes.size(); at += kChunk) {
+      out.append(bytes.subspan(at, std::min(kChunk, bytes.size() - at)));
     }
   }
-
-  const std::string text = make_header(sorted, metadata);
-  std::string head(kLengthBytes, '\0');
-  for (size_t i = 0; i < kLengthBytes; ++i) head[i] = static_cast<char>(text.size() >> (8 * i));
-  head += text;
-  out.append(head);
-  uint64_t written = head.size();
-  for (const NamedArray* array : sorted) {
-    for (size_t at = 0; at < array->bytes.size(); at += kChunk) {
-      out.append(array->bytes.subspan(at, std::min(kChunk, array->bytes.size() - at)));
-    }
-    written += array->bytes.size();
-  }
-  return written;
+  return layout.file_bytes;
 }
 
 SafetensorsHeader parse_safetensors_header(std::string_view head, uint64_t file_bytes, const std::string& file) {

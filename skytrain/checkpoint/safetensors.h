@@ -43,6 +43,18 @@ struct SafetensorsHeader {
   uint64_t file_bytes = 0;
 };
 
+// Where the parts of a file lie.
+struct SafetensorsLayout {
+  std::string head;                     // length and header; the data follow
+  std::vector<size_t> order;            // of the arrays: those of the largest elements first, then by name
+  std::vector<uint64_t> begins, sizes;  // of arrays[i] in the file, in bytes
+  uint64_t file_bytes = 0;
+};
+// Of the arrays, names, dtypes and shapes count. Data begin at a multiple of `alignment`. Throws Error(kInternal) for
+// names that are not UTF-8 or come twice.
+SafetensorsLayout lay_out_safetensors(std::span<const NamedArray> arrays,
+                                      const std::map<std::string, std::string>& metadata, uint64_t alignment);
+
 // Streams the file to `out`; arrays are written in order of (dtype size descending, name) as the reference does; the
 // data section starts at a multiple of 64. Returns bytes written.
 uint64_t write_safetensors(WritableFile& out, std::span<const NamedArray> arrays,

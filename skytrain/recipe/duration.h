@@ -15,6 +15,8 @@ struct Duration {
   double value = 0;  // finite, >= 0
   Unit unit = Unit::kSteps;
 
+  // "auto", where a key takes it: no amount that a recipe can have.
+  static constexpr Duration automatic() { return {0, Unit::kSeconds}; }
   bool operator==(const Duration&) const = default;
 };
 

@@ -91,7 +91,9 @@ eval:
   every: 1 epoch                   # default
 checkpoint:
   every: [1 epoch, 600 s]          # default
+  mtbf: 14400 s                    # default
   keep: 3                          # default
+  keep_every: null                 # default
   best: null                       # default
 devices: auto                      # default
 memory_budget: auto                # default

@@ -178,8 +178,10 @@ struct EvalSpec {
 
 struct CheckpointSpec {
   std::vector<Duration> every{{1, Duration::Unit::kEpochs}, {600, Duration::Unit::kSeconds}};  // empty: at the end only
-  int64_t keep = 3;                                                                            // newest ones kept, >= 1
-  std::optional<std::string> best;  // loss | top1: the checkpoint of the best evaluation is kept too; none: not
+  Duration mtbf{4 * 3600, Duration::Unit::kSeconds};  // mean time between failures, for `auto` in every
+  int64_t keep = 3;                                   // newest ones kept, >= 1
+  std::optional<Duration> keep_every;  // not of seconds: a checkpoint is taken so often and kept for good; none: not
+  std::optional<std::string> best;     // loss | top1: the checkpoint of the best evaluation is kept too; none: not
 
   bool operator==(const CheckpointSpec&) const = default;
 };

@@ -20,15 +20,37 @@ const Section<EvalSpec>& eval_section() {
   return *section;
 }
 
+// A duration, or "auto", which is Duration::automatic().
+Codec<Duration> or_auto(const Codec<Duration>& codec) {
+  return {codec.type,
+          [codec](const Value& value, Reader& reader, Duration* out) {
+            if (value.kind != Value::Kind::kText || value.text != "auto") return codec.read(value, reader, out);
+            *out = Duration::automatic();
+            return true;
+          },
+          [codec](const Duration& duration) {
+            return duration == Duration::automatic() ? OrderedJson("auto") : codec.write(duration);
+          }};
+}
+
 const Section<CheckpointSpec>& checkpoint_section() {
   static const Section<CheckpointSpec>* const section = [] {
     auto* s = new Section<CheckpointSpec>;
     const Codec<Duration> every =
         duration({Unit::kSteps, Unit::kSamples, Unit::kEpochs, Unit::kPercent, Unit::kSeconds}, /*above_zero=*/true);
-    s->add("every", &CheckpointSpec::every,
-           list_of("one or a list of amounts in steps, samples, epochs, %, s, min, h, d", 0, 16, true, every),
-           "whichever comes first; []: at the end and when interrupted only");
+    s->add(
+        "every", &CheckpointSpec::every,
+        list_of("one or a list of amounts in steps, samples, epochs, %, s, min, h, d, or auto", 0, 16, true,
+                or_auto(every)),
+        "whichever comes first; auto: as often as loses least time, from what saving costs and from mtbf; []: at the "
+        "end and when interrupted only");
+    s->add("mtbf", &CheckpointSpec::mtbf, duration({Unit::kSeconds}, /*above_zero=*/true),
+           "mean time between failures of the machines, for auto; the default is that of a spot machine");
     s->add("keep", &CheckpointSpec::keep, integer({1, 1'000'000}), "how many of the newest to keep");
+    s->add("keep_every", &CheckpointSpec::keep_every,
+           optional_with("null", duration({Unit::kSteps, Unit::kSamples, Unit::kEpochs, Unit::kPercent},
+                                          /*above_zero=*/true)),
+           "checkpoints taken so often are kept for good; null: none is");
     s->add("best", &CheckpointSpec::best, optional_with("null", choice("metric", {"loss", "top1"})),
            "the checkpoint of the evaluation that is best in it is kept too; null: it is not");
     return s;

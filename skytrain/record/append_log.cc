@@ -47,7 +47,17 @@ void AppendLog::cut_partial_record() {
   if (info && info->size > size_) fs_.truncate(path_, size_);
 }
 
+void AppendLog::append(std::string_view record) {
+  const std::lock_guard lock(mutex_);
+  pending_.append(record);
+}
+
 void AppendLog::flush() {
+  const std::lock_guard lock(mutex_);
+  write_pending();
+}
+
+void AppendLog::write_pending() {
   if (pending_.empty()) return;
   if (!file_) {
     cut_partial_record();
@@ -64,15 +74,21 @@ void AppendLog::flush() {
 }
 
 void AppendLog::sync() {
-  flush();
-  if (sync_failed_) {
-    throw Error(ErrorKind::kEnvironment, path_, "an earlier write to the disk failed, so what was logged may be lost",
-                "check the disk (dmesg), then resume the run");
+  std::shared_ptr<WritableFile> file;
+  {
+    const std::lock_guard lock(mutex_);
+    write_pending();
+    if (sync_failed_) {
+      throw Error(ErrorKind::kEnvironment, path_, "an earlier write to the disk failed, so what was logged may be lost",
+                  "check the disk (dmesg), then resume the run");
+    }
+    if (!file_) open();
+    file = file_;
   }
-  if (!file_) open();
   try {
-    file_->sync();
+    file->sync();
   } catch (...) {
+    const std::lock_guard lock(mutex_);
     sync_failed_ = true;
     throw;
   }

@@ -4,11 +4,12 @@
 //
 // A write that fails (a full disk) may have put any part of its bytes into the file. The log remembers how long the
 // file was after the last write that succeeded, keeps the records that are not in it yet, and cuts the file back to
-// that length before it writes again: the same records, once, whole. Not thread-safe.
+// that length before it writes again: the same records, once, whole. Thread-safe: sync() does not hold up the others.
 
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 
@@ -25,7 +26,7 @@ class AppendLog {
   AppendLog(const AppendLog&) = delete;
   AppendLog& operator=(const AppendLog&) = delete;
 
-  void append(std::string_view record) { pending_.append(record); }
+  void append(std::string_view record);
   // Hands everything to the operating system. After an Error the records are kept, and the next call tries again.
   void flush();
   // flush(), and the bytes are on the disk when it returns. Once the disk has refused, it fails for good: the kernel
@@ -33,14 +34,17 @@ class AppendLog {
   void sync();
 
  private:
+  // REQUIRES for all of these: mutex_ is held.
   void open();
   void cut_partial_record();
+  void write_pending();
 
   FileSystem& fs_;
   std::string path_;
   uint64_t size_;  // bytes of whole records in the file
+  std::mutex mutex_;
   std::string pending_;
-  std::unique_ptr<WritableFile> file_;
+  std::shared_ptr<WritableFile> file_;
   bool sync_failed_ = false;
 };
 

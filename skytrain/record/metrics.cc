@@ -105,6 +105,8 @@ void MetricsWriter::write(const OrderedJson& line) {
   impl_->log.flush();
 }
 
+void MetricsWriter::flush() { impl_->log.flush(); }
+
 void MetricsWriter::sync() { impl_->log.sync(); }
 
 std::vector<Json> read_metrics(const FileSystem& fs, const std::string& path) {

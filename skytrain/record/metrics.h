@@ -37,7 +37,10 @@ class MetricsWriter {
   // Buffered; handed to the file at most once a second, by the time of the calls. A few microseconds. Not thread-safe.
   // A full disk (Error kEnvironment) leaves no torn line in the file, and the lines are kept for the next call.
   void write(const OrderedJson& line);
-  // Everything written so far is durable when it returns.
+  // Hands all lines to the operating system.
+  void flush();
+  // Everything written so far is durable when it returns. May be called by another thread than the rest, and does not
+  // hold it up.
   void sync();
 
  private:

@@ -53,12 +53,17 @@ at::Tensor in_logical_order(const at::Tensor& tensor) {
   return copy.copy_(tensor);
 }
 
-checkpoint::NamedArray as_array(const std::string& name, const at::Tensor& tensor) {
-  TORCH_INTERNAL_ASSERT(tensor.device().is_cpu() && tensor.is_contiguous());
+checkpoint::NamedArray array_like(const std::string& name, const at::Tensor& tensor) {
   checkpoint::NamedArray array;
   array.name = name;
   array.dtype = to_dtype(tensor.scalar_type());
   array.shape = tensor.sizes().vec();
+  return array;
+}
+
+checkpoint::NamedArray as_array(const std::string& name, const at::Tensor& tensor) {
+  TORCH_INTERNAL_ASSERT(tensor.device().is_cpu() && tensor.is_contiguous());
+  checkpoint::NamedArray array = array_like(name, tensor);
   array.bytes = {static_cast<const std::byte*>(tensor.const_data_ptr()), tensor.nbytes()};
   return array;
 }

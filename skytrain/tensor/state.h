@@ -27,11 +27,14 @@ std::string shape_text(at::IntArrayRef shape);  // "[64, 3, 7, 7]"
 // The tensor itself when it is contiguous, else a contiguous copy, in memory that memory_budget.h does not count.
 at::Tensor in_logical_order(const at::Tensor& tensor);
 
+// Name, dtype and shape without the bytes.
+checkpoint::NamedArray array_like(const std::string& name, const at::Tensor& tensor);
+
 // Borrows the tensor's memory. REQUIRES: CPU, contiguous; the tensor outlives the result unchanged.
 checkpoint::NamedArray as_array(const std::string& name, const at::Tensor& tensor);
 
-// Copies array `name` of `file` into `tensor` in place, whatever its memory format. Throws Error(kData) naming the tensor when it is absent or
-// differs in dtype or shape.
+// Copies array `name` of `file` into `tensor` in place, whatever its memory format. Throws Error(kData) naming the
+// tensor when it is absent or differs in dtype or shape.
 void copy_from(const checkpoint::LoadedFile& file, const std::string& name, const at::Tensor& tensor);
 
 }  // namespace skytrain::tensor

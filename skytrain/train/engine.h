@@ -94,10 +94,14 @@ class Engine {
   // rethrown. For evaluation. Replica 0 is the caller.
   void for_each_replica(const std::function<void(int replica)>& work);
 
+  // Called in each step when all gradients are there, before anything of the state changes.
+  void set_before_update(std::function<void()> before_update) { before_update_ = std::move(before_update); }
+
   int replicas() const { return options_.replicas; }
   const Options& options() const { return options_; }
   // Replica 0's model holds the committed parameters and buffers.
   model::Model& model(int replica = 0);
+  const model::Model& model(int replica = 0) const { return const_cast<Engine*>(this)->model(replica); }
   // Copies the committed buffers into every replica: before an evaluation.
   void share_buffers();
   struct Replica;  // engine_parts.h
@@ -146,6 +150,7 @@ class Engine {
   GradScaler scaler_;
   PhasePeaks peaks_;
   std::vector<at::Tensor> averages_;  // of the parameters; empty without Options::ema
+  std::function<void()> before_update_;
   std::unique_ptr<Job> job_;
 };
 

@@ -34,6 +34,7 @@ void Engine::run_step(Replica& replica) {
   for (const auto& other : replicas_) healthy = healthy && other->finite;
   healthy = healthy && !over_limit() && samples_of_step() > 0;
   if (healthy) guarded(replica.finite_sums, [&] { reduce_part(replica); });
+  if (replica.index == 0 && before_update_) guarded(replica.finite_sums, before_update_);
   meet();  // all sums are there, and whether they are finite
   for (const auto& other : replicas_) healthy = healthy && other->finite_sums;
   bool stepped = true;

@@ -46,9 +46,11 @@ void RunLog::write_evaluation(const Evaluation& evaluation, uint64_t samples) {
   for (const auto& [name, value] : evaluation.metrics) events_.scalar("eval/" + name, evaluation.step, value);
 }
 
-void RunLog::sync() {
-  metrics_.sync();
+void RunLog::flush() {
+  metrics_.flush();
   events_.flush();
 }
+
+void RunLog::sync() { metrics_.sync(); }
 
 }  // namespace skytrain::train

@@ -24,6 +24,8 @@ class RunLog {
   // consumed.
   void write_step(RunState& state, uint64_t samples, double lr);
   void write_evaluation(const Evaluation& evaluation, uint64_t samples);
+  void flush();  // hands everything to the operating system
+  // The metrics written so far are on the disk when it returns. May be called by another thread than the rest.
   void sync();
 
  private:

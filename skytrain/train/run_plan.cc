@@ -44,11 +44,20 @@ bool RunPlan::due(const recipe::Duration& every, uint64_t step) const {
 
 bool RunPlan::evaluation_due(uint64_t step) const { return step >= total_steps_ || due(eval_.every, step); }
 
-bool RunPlan::checkpoint_due(uint64_t step, double seconds_since_last) const {
-  if (step >= total_steps_) return true;
+bool RunPlan::checkpoint_due_by_progress(uint64_t step) const {
+  return step >= total_steps_ || kept_for_good(step) ||
+         std::any_of(checkpoint_.every.begin(), checkpoint_.every.end(),
+                     [&](const recipe::Duration& every) { return due(every, step); });
+}
+
+bool RunPlan::checkpoint_due_by_time(double seconds_since_last) const {
   return std::any_of(checkpoint_.every.begin(), checkpoint_.every.end(), [&](const recipe::Duration& every) {
-    return every.unit == Unit::kSeconds ? every.value > 0 && seconds_since_last >= every.value : due(every, step);
+    return every.unit == Unit::kSeconds && every.value > 0 && seconds_since_last >= every.value;
   });
+}
+
+bool RunPlan::kept_for_good(uint64_t step) const {
+  return checkpoint_.keep_every && due(*checkpoint_.keep_every, step);
 }
 
 uint64_t RunPlan::default_log_every() const { return std::clamp<uint64_t>(slots_.steps_per_epoch() / 100, 1, 50); }

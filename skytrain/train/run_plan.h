@@ -23,8 +23,10 @@ class RunPlan {
 
   // True when step `step` (1-based: the number of committed steps) completes a multiple of `every` (not of seconds).
   bool due(const recipe::Duration& every, uint64_t step) const;
-  bool evaluation_due(uint64_t step) const;  // at its cadence, and after the last step
-  bool checkpoint_due(uint64_t step, double seconds_since_last) const;
+  bool evaluation_due(uint64_t step) const;              // at its cadence, and after the last step
+  bool checkpoint_due_by_progress(uint64_t step) const;  // at its cadence in steps or samples, and after the last step
+  bool checkpoint_due_by_time(double seconds_since_last) const;
+  bool kept_for_good(uint64_t step) const;  // checkpoint.keep_every
   // Steps between metrics lines when the user named no number: a hundredth of an epoch, 1 to 50.
   uint64_t default_log_every() const;
 

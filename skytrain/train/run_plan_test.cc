@@ -32,7 +32,7 @@ TEST(RunPlan, EveryStepIsEveryStepThoughTheLastOfAnEpochIsShort) {
   recipe::Recipe recipe = recipe_of(8, {2, Duration::Unit::kEpochs});
   recipe.checkpoint.every = {{1, Duration::Unit::kSteps}};
   const RunPlan plan(recipe, {20});
-  for (uint64_t step = 1; step <= 6; ++step) EXPECT_TRUE(plan.checkpoint_due(step, 0)) << step;
+  for (uint64_t step = 1; step <= 6; ++step) EXPECT_TRUE(plan.checkpoint_due_by_progress(step)) << step;
 }
 
 TEST(RunPlan, EpochsSamplesAndPercentAreDueWhereTheyAreCompleted) {
@@ -56,9 +56,10 @@ TEST(RunPlan, TimeAloneMakesACheckpointDue) {
   recipe::Recipe recipe = recipe_of(8, {2, Duration::Unit::kEpochs});
   recipe.checkpoint.every = {{600, Duration::Unit::kSeconds}};
   const RunPlan plan(recipe, {20});
-  EXPECT_FALSE(plan.checkpoint_due(1, 599));
-  EXPECT_TRUE(plan.checkpoint_due(1, 600));
-  EXPECT_TRUE(plan.checkpoint_due(6, 0)) << "the last step is always saved";
+  EXPECT_FALSE(plan.checkpoint_due_by_progress(1));
+  EXPECT_FALSE(plan.checkpoint_due_by_time(599));
+  EXPECT_TRUE(plan.checkpoint_due_by_time(600));
+  EXPECT_TRUE(plan.checkpoint_due_by_progress(6)) << "the last step is always saved";
 }
 
 }  // namespace

@@ -1,14 +1,21 @@
 #include "skytrain/train/saved_state.h"
 
+#include <algorithm>
 #include <set>
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
 #include "skytrain/train/data_description.h"
-#include "skytrain/train/loops.h"
+#include "skytrain/train/state_snapshot.h"
 
 namespace skytrain::train {
+namespace {
+
+// Of a checkpoint beside its tensors: the manifest, and what the file system takes for itself.
+constexpr uint64_t kRoomForTheRest = 128 << 10;
+
+}  // namespace
 
 checkpoint::Manifest load_engine_state(FileSystem& fs, const std::string& checkpoint_path, Engine& engine) {
   const checkpoint::Manifest manifest = checkpoint::read_manifest(fs, checkpoint_path);
@@ -46,28 +53,66 @@ void SavedState::amend(const RunState& state) {
   checkpoint::amend_state(fs_, newest_path_, state_json(state));
 }
 
-std::string SavedState::save(const Engine& engine, const RunState& state, uint64_t samples, int64_t keep,
-                             std::optional<uint64_t> spared, std::vector<std::string>* notes) {
-  std::vector<tensor::NamedTensor> tensors = engine.state();
-  std::vector<checkpoint::NamedArray> arrays;
-  for (tensor::NamedTensor& item : tensors) {
-    item.tensor = tensor::in_logical_order(item.tensor);
-    arrays.push_back(tensor::as_array(item.name, item.tensor));
-  }
+void SavedState::start_save(const Engine& engine, const RunState& state, SaveOptions options) {
   checkpoint::Manifest manifest;
   manifest.step = state.step;
-  manifest.samples = samples;
+  manifest.samples = options.samples;
   manifest.created_unix_seconds = clock_.unix_seconds();
   manifest.state = state_json(state);
-  newest_path_ = checkpoint::commit(fs_, directory_, manifest, arrays);
-  newest_step_ = state.step;
-  if (keep > 0) {
-    try {
-      checkpoint::prune(fs_, directory_, keep, spared);
-    } catch (const Error& error) {
-      notes->push_back("old checkpoints could not be removed: " + error.message());
-    }
+  saving_step_ = state.step;
+  notes_.clear();
+  std::vector<tensor::NamedTensor> tensors = engine.state();
+  std::set<std::string> may_be_infinite = buffer_names(engine);
+  background_.start(
+      [this, tensors = std::move(tensors), may_be_infinite = std::move(may_be_infinite), step = state.step] {
+        if (const std::string name = copy_state(tensors, may_be_infinite, step, image_); !name.empty())
+          throw Error(ErrorKind::kDiverged, "", str("a weight became NaN or infinite in step ", step, ": ", name));
+      },
+      [this, manifest = std::move(manifest), options = std::move(options)] {
+        if (options.before_commit) options.before_commit();
+        make_room(options);
+        std::string path = checkpoint::commit_image(fs_, directory_, manifest, image_.file());
+        if (options.keep == 0) return path;
+        try {
+          checkpoint::prune(fs_, directory_, {.keep = options.keep, .spared = options.spared, .sound = path});
+        } catch (const Error& error) {
+          notes_.push_back("old checkpoints could not be removed: " + error.message());
+        }
+        return path;
+      });
+}
+
+// A disk that is nearly full gets the new checkpoint in place of older ones.
+void SavedState::make_room(const SaveOptions& options) {
+  const uint64_t needed = image_.file().size() + kRoomForTheRest;
+  if (!fs_.exists(directory_) || fs_.free_bytes(directory_) >= needed) return;
+  if (options.keep > 1) {
+    const std::vector<std::string> removed =
+        checkpoint::prune(fs_, directory_, {.keep = 1, .spared = options.spared, .sound = newest_path_});
+    if (!removed.empty())
+      notes_.push_back(str("the disk is nearly full: ", removed.size(), " older checkpoint",
+                           removed.size() == 1 ? " was" : "s were", " removed to make room"));
   }
+  const uint64_t free = fs_.free_bytes(directory_);
+  if (free < needed)
+    throw Error(ErrorKind::kEnvironment, directory_,
+                str("No space left on device: a checkpoint needs ", human_bytes(double(needed)), ", and ",
+                    human_bytes(double(free)), " are free"),
+                "make room; checkpoints that are there stay");
+}
+
+void SavedState::finish_save(std::vector<std::string>* notes) {
+  checkpoint::BackgroundSave::Outcome outcome = background_.take();
+  if (notes != nullptr) notes->insert(notes->end(), notes_.begin(), notes_.end());
+  if (outcome.failure) std::rethrow_exception(outcome.failure);
+  newest_path_ = std::move(outcome.path);
+  newest_step_ = saving_step_;
+}
+
+std::string SavedState::save(const Engine& engine, const RunState& state, SaveOptions options,
+                             std::vector<std::string>* notes) {
+  start_save(engine, state, std::move(options));
+  finish_save(notes);
   return newest_path_;
 }
 
@@ -106,18 +151,11 @@ std::optional<RunState> SavedState::restore(Engine& engine, std::vector<std::str
 }
 
 bool SavedState::finite(Engine& engine) {
-  std::set<std::string> buffers;
-  for (const tensor::NamedTensor& buffer : engine.model().buffers()) buffers.insert("model." + buffer.name);
-  for (const tensor::NamedTensor& item : engine.state()) {
-    if (buffers.contains(item.name)) continue;
-    if (item.tensor.scalar_type() == at::kFloat &&
-        !all_finite(item.tensor.const_data_ptr<float>(), item.tensor.numel()))
-      return false;
-    if (item.tensor.scalar_type() == at::kDouble &&
-        !all_finite(item.tensor.const_data_ptr<double>(), item.tensor.numel()))
-      return false;
-  }
-  return true;
+  const std::set<std::string> buffers = buffer_names(engine);
+  const std::vector<tensor::NamedTensor> tensors = engine.state();
+  return std::all_of(tensors.begin(), tensors.end(), [&](const tensor::NamedTensor& item) {
+    return buffers.contains(item.name) || is_finite(item.tensor);
+  });
 }
 
 }  // namespace skytrain::train

@@ -4,13 +4,16 @@
 
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "skytrain/base/clock.h"
 #include "skytrain/base/file_system.h"
+#include "skytrain/checkpoint/background_save.h"
 #include "skytrain/checkpoint/checkpoint.h"
+#include "skytrain/checkpoint/file_image.h"
 #include "skytrain/data/dataset.h"
 #include "skytrain/train/engine.h"
 #include "skytrain/train/run_state.h"
@@ -28,10 +31,26 @@ class SavedState {
   // The training data: a checkpoint of another data set is refused on restore.
   void set_data(const data::DatasetInfo& info);
 
-  // Commits a checkpoint and removes those beyond the `keep` newest (0: removes none), but not that of step `spared`.
-  // Returns its path. Old ones that can't be removed are no reason to end a run: a line about them goes to `notes`.
-  std::string save(const Engine& engine, const RunState& state, uint64_t samples, int64_t keep,
-                   std::optional<uint64_t> spared, std::vector<std::string>* notes);
+  struct SaveOptions {
+    uint64_t samples = 0;                       // consumed
+    int64_t keep = 0;                           // how many of the newest stay; 0: all
+    std::function<bool(uint64_t step)> spared;  // others that stay; empty: none
+    // Called before the checkpoint counts, on another thread: what it throws is the save's failure.
+    std::function<void()> before_commit;
+  };
+  // Begins to save beside the training. The engine's state must not change before wait_for_snapshot() has returned.
+  // REQUIRES: no save is going on.
+  void start_save(const Engine& engine, const RunState& state, SaveOptions options);
+  void wait_for_snapshot() { background_.wait_for_snapshot(); }
+  bool saving() const { return background_.going_on(); }
+  bool save_is_done() const { return background_.done(); }
+  uint64_t saving_step() const { return saving_step_; }
+  // Waits for the end of the save. Old checkpoints that can't be removed are no reason to end a run: a line about them
+  // goes to `notes`. Throws what commit() throws, and Error(kDiverged) when a weight is not finite: then nothing was
+  // written.
+  void finish_save(std::vector<std::string>* notes);
+  // All of it at once; returns the path.
+  std::string save(const Engine& engine, const RunState& state, SaveOptions options, std::vector<std::string>* notes);
 
   // Loads the newest valid checkpoint into `engine`; nullopt when there is none at all. notes: lines about newer ones
   // that were passed over because they are damaged. Throws Error(kData) when all are damaged, when a newer one is of a
@@ -50,13 +69,17 @@ class SavedState {
 
  private:
   Json state_json(const RunState& state) const;
+  void make_room(const SaveOptions& options);
 
   FileSystem& fs_;
   Clock& clock_;
   std::string directory_, recipe_fingerprint_, data_fingerprint_;
   Json data_description_;
-  uint64_t newest_step_ = 0;
+  uint64_t newest_step_ = 0, saving_step_ = 0;
   std::string newest_path_;
+  checkpoint::FileImage image_;
+  std::vector<std::string> notes_;         // of the save that is going on
+  checkpoint::BackgroundSave background_;  // last: its thread uses the others
 };
 
 }  // namespace skytrain::train

@@ -29,11 +29,11 @@ class SavedStateTest : public testing::Test {
     return Engine(model, optimizer, seed, options);
   }
 
-  SavedState open(const std::string& data = "data") {
-    SavedState saved(fs, clock, kDirectory, "recipe");
+  std::unique_ptr<SavedState> open(const std::string& data = "data") {
+    auto saved = std::make_unique<SavedState>(fs, clock, kDirectory, "recipe");
     data::DatasetInfo info;
     info.fingerprint = data;
-    saved.set_data(info);
+    saved->set_data(info);
     return saved;
   }
 
@@ -42,14 +42,14 @@ class SavedStateTest : public testing::Test {
     state.step = step;
     state.last_loss = double(step);
     std::vector<std::string> ignored;
-    SavedState saved = open();
-    saved.save(engine, state, step * 8, /*keep=*/10, /*spared=*/std::nullopt, &ignored);
+    const std::unique_ptr<SavedState> saved = open();
+    saved->save(engine, state, {.samples = step * 8, .keep = 10}, &ignored);
   }
 
   std::string refusal(ErrorKind kind) {
     try {
       std::vector<std::string> ignored;
-      open().restore(engine, &ignored);
+      open()->restore(engine, &ignored);
     } catch (const Error& error) {
       EXPECT_EQ(error.kind(), kind);
       return error.message();
@@ -71,7 +71,7 @@ TEST_F(SavedStateTest, WhatWasSavedComesBackWithTheSameBits) {
   save(3);
   Engine other = make_engine(99);
   std::vector<std::string> notes;
-  const std::optional<RunState> state = open().restore(other, &notes);
+  const std::optional<RunState> state = open()->restore(other, &notes);
   ASSERT_TRUE(state);
   EXPECT_EQ(state->step, 3u);
   EXPECT_EQ(state->last_loss, 3);
@@ -123,8 +123,8 @@ TEST_F(SavedChannelsLast, IsInLogicalOrderInTheFile) {
   EXPECT_GE(reordered, 4 * 3) << "weights, mean and two moments of the convolutions beyond the first";
   RunState state;
   state.step = 3;
-  SavedState saved = open();
-  const std::string path = saved.save(*trained, state, 24, /*keep=*/10, /*spared=*/std::nullopt, nullptr);
+  const std::unique_ptr<SavedState> saved = open();
+  const std::string path = saved->save(*trained, state, {.samples = 24, .keep = 10}, nullptr);
 
   const checkpoint::Manifest manifest = checkpoint::read_manifest(fs, path);
   const checkpoint::LoadedFile file = checkpoint::load_file(fs, path, manifest.files.at(0));
@@ -137,8 +137,8 @@ TEST_F(SavedChannelsLast, IsInLogicalOrderInTheFile) {
 
   std::vector<std::string> notes;
   const auto again = make(at::MemoryFormat::ChannelsLast, 99), contiguous = make(at::MemoryFormat::Contiguous, 99);
-  ASSERT_TRUE(open().restore(*again, &notes));
-  ASSERT_TRUE(open().restore(*contiguous, &notes));
+  ASSERT_TRUE(open()->restore(*again, &notes));
+  ASSERT_TRUE(open()->restore(*contiguous, &notes));
   expect_same_bits(*trained, *again);
   expect_same_bits(*trained, *contiguous);
   step(*trained, 3, 6);
@@ -148,9 +148,9 @@ TEST_F(SavedChannelsLast, IsInLogicalOrderInTheFile) {
 
 TEST_F(SavedStateTest, WithoutACheckpointThereIsNothingToRestore) {
   std::vector<std::string> notes;
-  EXPECT_FALSE(open().restore(engine, &notes));
+  EXPECT_FALSE(open()->restore(engine, &notes));
   fs.make_directories(std::string(kDirectory) + "/step-00000001.tmp");  // the first save was cut off
-  EXPECT_FALSE(open().restore(engine, &notes));
+  EXPECT_FALSE(open()->restore(engine, &notes));
 }
 
 TEST_F(SavedStateTest, ADamagedOneIsPassedOverWithANote) {
@@ -158,7 +158,7 @@ TEST_F(SavedStateTest, ADamagedOneIsPassedOverWithANote) {
   save(2);
   replace(manifest(2), "{");
   std::vector<std::string> notes;
-  const std::optional<RunState> state = open().restore(engine, &notes);
+  const std::optional<RunState> state = open()->restore(engine, &notes);
   ASSERT_TRUE(state);
   EXPECT_EQ(state->step, 1u);
   ASSERT_EQ(notes.size(), 1u);
@@ -192,7 +192,7 @@ TEST_F(SavedStateTest, ANewerFormatIsNotPassedOver) {
 TEST_F(SavedStateTest, OtherDataIsRefused) {
   save(1);
   std::vector<std::string> notes;
-  EXPECT_THROW(open("other data").restore(engine, &notes), Error);
+  EXPECT_THROW(open("other data")->restore(engine, &notes), Error);
 }
 
 TEST_F(SavedStateTest, OldOnesThatCannotBeRemovedDoNotEndTheRun) {
@@ -204,9 +204,9 @@ TEST_F(SavedStateTest, OldOnesThatCannotBeRemovedDoNotEndTheRun) {
   RunState state;
   state.step = 3;
   std::vector<std::string> notes;
-  SavedState saved = open();
-  saved.save(engine, state, 24, /*keep=*/1, /*spared=*/std::nullopt, &notes);
-  EXPECT_EQ(saved.newest_step(), 3u);
+  const std::unique_ptr<SavedState> saved = open();
+  saved->save(engine, state, {.samples = 24, .keep = 1}, &notes);
+  EXPECT_EQ(saved->newest_step(), 3u);
   EXPECT_FALSE(notes.empty());
 }
 

@@ -23,6 +23,7 @@
 #include "skytrain/train/init_weights.h"
 #include "skytrain/train/model_trial.h"
 #include "skytrain/train/prefetcher.h"
+#include "skytrain/train/run_checkpoints.h"
 #include "skytrain/train/run_evaluation.h"
 #include "skytrain/train/run_log.h"
 #include "skytrain/train/run_plan.h"
@@ -56,7 +57,7 @@ class Run {
     open();
     if (state_.evaluation_pending) {
       if (!evaluate()) return outcome(/*interrupted=*/true);
-      log_->sync();  // before the checkpoint says that the evaluation is done, as in save()
+      log_->sync();  // before the checkpoint says that the evaluation is done, as a save does
       saved_->amend(state_);
     }
     while (state_.step < plan_->total_steps() && !state_.stopped_early) {
@@ -67,11 +68,9 @@ class Run {
         state_.evaluation_pending = evaluation_.has_value();
         if (!evaluate(&best)) return interrupt();
       }
-      best = best && recipe_.checkpoint.best;
-      if (best || state_.stopped_early || plan_->checkpoint_due(state_.step, clock_.monotonic_seconds() - last_save_))
-        save();
+      save_where_due((best && recipe_.checkpoint.best) || state_.stopped_early);
     }
-    return outcome(/*interrupted=*/false);
+    return end(/*interrupted=*/false);
   }
 
  private:
@@ -131,7 +130,7 @@ class Run {
     if (recipe_.train.loss_spike)
       spikes_.emplace(fs_, clock_, options_.run_directory, *recipe_.train.loss_spike, state_);
     log_every_ = options_.log_every > 0 ? options_.log_every : plan_->default_log_every();
-    last_save_ = clock_.monotonic_seconds();
+    checkpoints_.emplace(clock_, recipe_.checkpoint, *saved_, *engine_, *log_, observer_);
     start_prefetcher();
 
     started.resume_step = state_.step;
@@ -214,6 +213,7 @@ class Run {
     const double end = clock_.monotonic_seconds();
     progress_samples_ += result.samples;
     progress_seconds_ += end - begin;
+    step_seconds_ = end - begin;
     const TimeSplit book_keeping{.other = std::max(0.0, end - begin - result.time.total())};
     state_.log_time += book_keeping;
     state_.time += book_keeping;
@@ -308,6 +308,7 @@ class Run {
     const SpikeWatch::Verdict verdict = spikes_->observe(loss, state_.step, plan_->slots(), *feed_);
     if (verdict == SpikeWatch::Verdict::kNone) return;
     std::string done = skipped ? "its update was skipped" : "recorded in spikes.jsonl";
+    if (skipped && recipe_.train.loss_spike->action == "rollback") checkpoints_->settle(state_);
     if (skipped && recipe_.train.loss_spike->action == "rollback" && saved_->newest_step() > 0) {
       // The samples since the checkpoint stay consumed: to meet them again in the same state would end the same way.
       std::vector<std::string> notes;
@@ -365,45 +366,67 @@ class Run {
                             {"eval", evaluation_ ? evaluation_->set().bad_samples().to_json() : Json::array()}};
   }
 
-  void save() {
-    if (state_.step == 0 || saved_->newest_step() == state_.step) return;
-    const double begin = clock_.monotonic_seconds();
-    note_states();
-    log_->sync();  // no checkpoint before its metrics are on the disk: a resume must not leave a gap
-    if (!SavedState::finite(*engine_)) diverged(str("a weight became NaN or infinite in step ", state_.step));
-    std::vector<std::string> notes;
-    const std::optional<uint64_t> spared =
-        recipe_.checkpoint.best && state_.best ? std::optional(state_.best->step) : std::nullopt;
-    const std::string path = saved_->save(*engine_, state_, samples(), recipe_.checkpoint.keep, spared, &notes);
-    for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
-    last_save_ = clock_.monotonic_seconds();
-    state_.checkpoint_seconds += last_save_ - begin;
-    observer_.checkpoint_saved(state_.step, path, last_save_ - begin);
+  // for_itself: whatever the cadence says.
+  void save_where_due(bool for_itself) {
+    if (for_itself || checkpoints_->due(state_, *plan_)) note_states();
+    saving([&] {
+      if (for_itself) checkpoints_->save(state_, *plan_);
+      checkpoints_->after_step(state_, *plan_, step_seconds_);
+    });
   }
 
-  TrainOutcome interrupt() {
-    save();
-    return outcome(/*interrupted=*/true);
+  void save_now() {
+    note_states();
+    saving([&] { checkpoints_->save_now(state_, *plan_); });
+  }
+
+  // A weight that is not finite is found by whoever copies it.
+  template <class Work>
+  void saving(const Work& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kDiverged) throw;
+      diverged(error.problem(), /*whole=*/false);
+    }
+  }
+
+  // While the run ends for another reason already.
+  template <class Work>
+  void saving_or_not(const Work& work) {
+    try {
+      work();
+    } catch (const Error& error) {
+      if (error.kind() != ErrorKind::kDiverged)
+        observer_.note(/*warning=*/true, "the state before it could not be saved: " + error.message());
+    }
+  }
+
+  TrainOutcome interrupt() { return end(/*interrupted=*/true); }
+
+  // The state is on the disk when this returns.
+  TrainOutcome end(bool interrupted) {
+    if (state_.step > 0) save_now();
+    return outcome(interrupted);
   }
 
   // whole: the state is that before the step which failed, and worth keeping.
   [[noreturn]] void diverged(const std::string& what, bool whole = true) {
+    log_->flush();
     log_->sync();
     std::string kept = "no checkpoint had been saved yet";
-    if (whole && saved_->newest_step() < state_.step && state_.step > 0 && SavedState::finite(*engine_)) {
+    saving_or_not([&] { checkpoints_->settle(state_); });
+    if (whole && saved_->newest_step() < state_.step && state_.step > 0) {
       // Without pruning, so that older ones stay to go back to.
       note_states();
-      try {
-        saved_->save(*engine_, state_, samples(), /*keep=*/0, /*spared=*/std::nullopt, nullptr);
-      } catch (const Error& error) {  // the divergence is what the user must hear of
-        observer_.note(/*warning=*/true, "the state before it could not be saved: " + error.message());
-      }
+      saving_or_not([&] { saved_->save(*engine_, state_, {.samples = samples()}, nullptr); });
     }
     if (saved_->newest_step() > 0) kept = str("the last good state is kept: ", saved_->newest_path());
     throw Error(ErrorKind::kDiverged, "", what, kept + "; " + finite_advice(recipe_));
   }
 
   TrainOutcome outcome(bool interrupted) {
+    log_->flush();
     log_->sync();
     TrainOutcome outcome;
     outcome.interrupted = interrupted;
@@ -437,10 +460,11 @@ class Run {
   std::optional<Prefetcher> prefetcher_;
   std::optional<SavedState> saved_;
   std::optional<RunLog> log_;
+  std::optional<RunCheckpoints> checkpoints_;  // after all that it uses
 
   RunState state_;
   uint64_t log_every_ = 1;
-  double last_save_ = 0, last_progress_ = 0;
+  double last_progress_ = 0, step_seconds_ = 0;
   bool stepped_ = false;
   uint64_t progress_samples_ = 0;
   double progress_seconds_ = 0;

@@ -1,0 +1,48 @@
+#include "skytrain/checkpoint/file_image.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "skytrain/base/error.h"
+#include "skytrain/base/text.h"
+
+namespace skytrain::checkpoint {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+}  // namespace
+
+FileImage::~FileImage() {
+  if (memory_ != nullptr) ::munmap(memory_, capacity_);
+}
+
+void FileImage::lay_out(std::span<const NamedArray> arrays, const std::map<std::string, std::string>& metadata) {
+  layout_ = lay_out_safetensors(arrays, metadata, kPage);
+  reserve(static_cast<size_t>(layout_.file_bytes));
+  std::memcpy(memory_, layout_.head.data(), layout_.head.size());
+}
+
+std::span<std::byte> FileImage::array(size_t index) const {
+  return {memory_ + layout_.begins[index], static_cast<size_t>(layout_.sizes[index])};
+}
+
+void FileImage::reserve(size_t bytes) {
+  if (bytes <= capacity_) return;
+  if (memory_ != nullptr) ::munmap(memory_, capacity_);
+  memory_ = nullptr;
+  capacity_ = 0;
+  const size_t rounded = (bytes + kPage - 1) / kPage * kPage;
+  void* const mapped =
+      ::mmap(nullptr, rounded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) {
+    throw errno_error("checkpoint", str("cannot get ", human_bytes(double(rounded)), " of memory for it"), errno);
+  }
+  ::madvise(mapped, rounded, MADV_HUGEPAGE);  // fewer faults when it is filled for the first time
+  memory_ = static_cast<std::byte*>(mapped);
+  capacity_ = rounded;
+}
+
+}  // namespace skytrain::checkpoint

@@ -1,0 +1,158 @@
+#include "skytrain/train/run_checkpoints.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "skytrain/base/error.h"
+#include "skytrain/base/text.h"
+
+namespace skytrain::train {
+namespace {
+
+constexpr double kPollSeconds = 0.001;
+// Of state, for each second of training that a save costs, until that was measured: a copy, and a part of the cores
+// while it is being written.
+constexpr double kExpectedBytesPerSecond = 4e9;
+
+}  // namespace
+
+RunCheckpoints::RunCheckpoints(Clock& clock, const recipe::CheckpointSpec& spec, SavedState& saved, Engine& engine,
+                               RunLog& log, TrainObserver& observer)
+    : clock_(clock),
+      spec_(spec),
+      saved_(saved),
+      engine_(engine),
+      log_(log),
+      observer_(observer),
+      last_save_(clock.monotonic_seconds()) {
+  engine_.set_before_update([this] { wait_for_snapshot(); });
+  const auto is_auto = [](const recipe::Duration& every) { return every == recipe::Duration::automatic(); };
+  if (!std::any_of(spec_.every.begin(), spec_.every.end(), is_auto)) return;
+  uint64_t bytes = 0;
+  for (const tensor::NamedTensor& item : engine_.state()) bytes += item.tensor.nbytes();
+  auto_.emplace(spec_.mtbf.value, double(bytes) / kExpectedBytesPerSecond);
+}
+
+RunCheckpoints::~RunCheckpoints() {
+  engine_.set_before_update({});
+  if (!saved_.saving()) return;
+  try {
+    saved_.finish_save(nullptr);
+  } catch (...) {  // the run ends for another reason, which is told
+  }
+}
+
+bool RunCheckpoints::saved(uint64_t step) const { return saved_.newest_step() == step; }
+
+bool RunCheckpoints::due(const RunState& state, const RunPlan& plan) const {
+  return plan.checkpoint_due_by_progress(state.step) || due_by_time(plan);
+}
+
+bool RunCheckpoints::due_by_time(const RunPlan& plan) const {
+  const double since = clock_.monotonic_seconds() - last_save_;
+  return plan.checkpoint_due_by_time(since) || (auto_ && since >= auto_->interval());
+}
+
+void RunCheckpoints::after_step(RunState& state, const RunPlan& plan, double step_seconds) {
+  if (auto_) auto_->step(step_seconds, std::min(step_seconds, std::exchange(blocked_in_step_, 0)), saved_.saving());
+  if (saved_.saving() && saved_.save_is_done()) finish(state);
+  if (plan.checkpoint_due_by_progress(state.step)) {
+    save(state, plan);
+  } else if (!saved_.saving() && due_by_time(plan)) {
+    start(state, plan);
+  }
+}
+
+void RunCheckpoints::save(RunState& state, const RunPlan& plan) {
+  if (state.step == 0 || saved(state.step)) return;
+  if (saved_.saving() && saved_.saving_step() == state.step) return;
+  if (wait_for_other(state)) start(state, plan);
+}
+
+void RunCheckpoints::save_now(RunState& state, const RunPlan& plan) {
+  settle(state);
+  if (state.step == 0 || saved(state.step)) return;
+  start(state, plan);
+  failures_ = kMostFailures - 1;  // this one is the last
+  finish(state);
+}
+
+void RunCheckpoints::settle(RunState& state) {
+  if (!saved_.saving()) return;
+  failures_ = std::min(failures_, kMostFailures - 2);
+  finish(state);
+}
+
+// False: it takes too long.
+bool RunCheckpoints::wait_for_other(RunState& state) {
+  const double begin = clock_.monotonic_seconds();
+  while (saved_.saving() && !saved_.save_is_done()) {
+    if (clock_.monotonic_seconds() - begin > kMostSecondsOfWaiting) {
+      observer_.note(/*warning=*/true,
+                     str("the checkpoint of step ", saved_.saving_step(), " is still being written after ",
+                         human_seconds(clock_.monotonic_seconds() - started_), ": none is taken of step ", state.step,
+                         "; save less often, or to a faster disk"));
+      blocked_ += clock_.monotonic_seconds() - begin;
+      return false;
+    }
+    Clock::real().sleep_seconds(kPollSeconds);
+  }
+  blocked_ += clock_.monotonic_seconds() - begin;
+  if (saved_.saving()) finish(state);
+  return true;
+}
+
+void RunCheckpoints::start(RunState& state, const RunPlan& plan) {
+  const double begin = clock_.monotonic_seconds();
+  log_.flush();
+  std::optional<uint64_t> best;
+  if (spec_.best && state.best) best = state.best->step;
+  SavedState::SaveOptions options;
+  options.samples = plan.slots().samples_before(state.step);
+  options.keep = spec_.keep;
+  options.spared = [best, plan](uint64_t step) { return step == best || plan.kept_for_good(step); };
+  options.before_commit = [this] { log_.sync(); };
+  saved_.start_save(engine_, state, std::move(options));
+  last_save_ = started_ = begin;
+  blocked_ += clock_.monotonic_seconds() - begin;
+}
+
+void RunCheckpoints::finish(RunState& state) {
+  const double begin = clock_.monotonic_seconds();
+  std::vector<std::string> notes;
+  const uint64_t step = saved_.saving_step();
+  std::optional<Error> failure;
+  try {
+    saved_.finish_save(&notes);
+  } catch (const Error& error) {
+    failure = error;
+  }
+  const double end = clock_.monotonic_seconds();
+  blocked_ += end - begin;
+  state.checkpoint_seconds += std::exchange(blocked_, 0);
+  if (auto_) auto_->saved(end - started_);
+  for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
+  if (!failure) {
+    failures_ = 0;
+    observer_.checkpoint_saved(step, saved_.newest_path(), end - started_);
+  } else {
+    failed(*failure);
+  }
+}
+
+void RunCheckpoints::failed(const Error& error) {
+  if (error.kind() == ErrorKind::kDiverged || ++failures_ >= kMostFailures) throw error;
+  observer_.note(/*warning=*/true, str("the checkpoint of step ", saved_.saving_step(),
+                                       " could not be saved, training goes on: ", error.message()));
+}
+
+void RunCheckpoints::wait_for_snapshot() {
+  if (!saved_.saving()) return;
+  const double begin = clock_.monotonic_seconds();
+  saved_.wait_for_snapshot();
+  const double waited = clock_.monotonic_seconds() - begin;
+  blocked_ += waited;
+  blocked_in_step_ += waited;
+}
+
+}  // namespace skytrain::train

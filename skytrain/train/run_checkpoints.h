@@ -1,0 +1,77 @@
+// skytrain/train/run_checkpoints.h
+//
+// When a run saves, and what it does about a save that is slow or fails.
+//
+// Saves go on beside the training (SavedState). One that is due while another is being written waits for it, a while,
+// when a step of the run made it due, and is taken later when the clock did. A save that fails is no reason to stop
+// training: the next one is tried, up to kMostFailures in a row.
+
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "skytrain/base/clock.h"
+#include "skytrain/base/error.h"
+#include "skytrain/base/file_system.h"
+#include "skytrain/recipe/recipe.h"
+#include "skytrain/train/auto_cadence.h"
+#include "skytrain/train/engine.h"
+#include "skytrain/train/run_log.h"
+#include "skytrain/train/run_plan.h"
+#include "skytrain/train/run_state.h"
+#include "skytrain/train/saved_state.h"
+#include "skytrain/train/trainer.h"
+
+namespace skytrain::train {
+
+class RunCheckpoints {
+ public:
+  static constexpr int kMostFailures = 3;
+  static constexpr double kMostSecondsOfWaiting = 30;
+
+  // All of these outlive this object. log: its lines are on the disk before a checkpoint of their step counts.
+  RunCheckpoints(Clock& clock, const recipe::CheckpointSpec& spec, SavedState& saved, Engine& engine, RunLog& log,
+                 TrainObserver& observer);
+  ~RunCheckpoints();  // waits for the save that is going on
+  RunCheckpoints(const RunCheckpoints&) = delete;
+  RunCheckpoints& operator=(const RunCheckpoints&) = delete;
+
+  // After a step: takes note of a save that has ended, and begins one that is due. REQUIRES for all that save: state is
+  // whole, that of the scaler and others included. Throws Error(kDiverged) when a weight was not finite, and what the
+  // last of kMostFailures threw.
+  void after_step(RunState& state, const RunPlan& plan, double step_seconds);
+  // Whether after_step() will save: so that the caller completes the state only then.
+  bool due(const RunState& state, const RunPlan& plan) const;
+  // At once, whatever else; returns when it is committed. Nothing to do when the state is saved already.
+  void save_now(RunState& state, const RunPlan& plan);
+  // Begins a save, for another reason than time.
+  void save(RunState& state, const RunPlan& plan);
+  // Returns when no save is going on; a failure is a note to the observer.
+  void settle(RunState& state);
+
+  // For Engine::set_before_update(): waits until what is being copied may change.
+  void wait_for_snapshot();
+  bool saved(uint64_t step) const;  // committed
+
+ private:
+  bool due_by_time(const RunPlan& plan) const;
+  void start(RunState& state, const RunPlan& plan);
+  bool wait_for_other(RunState& state);
+  void finish(RunState& state);
+  void failed(const Error& error);
+
+  Clock& clock_;
+  const recipe::CheckpointSpec spec_;
+  SavedState& saved_;
+  Engine& engine_;
+  RunLog& log_;
+  TrainObserver& observer_;
+  std::optional<AutoCadence> auto_;
+  double last_save_, started_ = 0;
+  double blocked_in_step_ = 0;
+  double blocked_ = 0;  // seconds that training waited, not in RunState::checkpoint_seconds yet
+  int failures_ = 0;    // in a row
+};
+
+}  // namespace skytrain::train
