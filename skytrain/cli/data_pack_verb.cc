@@ -67,7 +67,7 @@ int pack(const PackFlags& flags) {
     if (source.encoded_pictures() == nullptr) {
       throw Error(ErrorKind::kData, flags.data.path,
                   str("is of format ", source.info().format, ", whose samples are no files of pictures"),
-                  "what can be packed is imagefolder, webdataset and mds");
+                  "what can be packed is imagefolder, webdataset, mds, and jsonl with --image");
     }
     Progress progress(detect_terminal());
     progress.start("pack", 0, source.info().samples);

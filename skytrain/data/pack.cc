@@ -33,7 +33,7 @@ class Packer {
       : fs_(fs), source_(source), pictures_(source.encoded_pictures()), folder_(destination), options_(options) {
     if (pictures_ == nullptr) {
       throw Error(ErrorKind::kData, source.info().format, "its samples are no files of pictures, and those are packed",
-                  "packed are imagefolder, webdataset and mds");
+                  "packed are imagefolder, webdataset, mds and jsonl with an image key");
     }
     if (options_.format == "mds" && options_.zstd_level > 0) compression_ = str("zstd:", options_.zstd_level);
   }
