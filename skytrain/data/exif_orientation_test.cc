@@ -7,6 +7,7 @@
 
 #include "skytrain/base/text.h"
 #include "skytrain/data/batch.h"
+#include "skytrain/data/buckets.h"
 #include "skytrain/data/dataset_test_data.h"
 #include "skytrain/data/encoded_pictures.h"
 
@@ -67,6 +68,14 @@ TEST_F(ExifOrientation, RandomCropsAreDrawnInTheUprightPicture) {
       }
     }
   }
+}
+
+TEST_F(ExifOrientation, BucketsAreForUprightPictures) {
+  const auto lying = open("stored_6.jpg", false), standing = open("stored_6.jpg", true);
+  const std::vector<image::Size> shapes = {{12, 8}, {8, 12}};
+  const auto never = [] { return false; };
+  EXPECT_EQ(Buckets(*lying->encoded_pictures(), shapes, never).shape(0), (image::Size{12, 8}));
+  EXPECT_EQ(Buckets(*standing->encoded_pictures(), shapes, never).shape(0), (image::Size{8, 12}));
 }
 
 }  // namespace
