@@ -117,6 +117,7 @@ std::string sheet_name(const std::string& name, const std::string& split) {
 // What stands in the rows of a sheet, for people.
 std::string rows_text(const data::DatasetInfo& info, const std::vector<int64_t>& labels) {
   std::vector<std::string> names;
+  names.reserve(labels.size());
   for (const int64_t label : labels) names.push_back(printable(class_name(info, static_cast<size_t>(label)), 40));
   return join(names, ", ") + (labels.size() == data::kSheetRows ? ", and no more: a sheet has so many rows" : "");
 }

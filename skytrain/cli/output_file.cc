@@ -9,7 +9,7 @@
 namespace skytrain::cli {
 
 std::string output_file(const FileSystem& fs, const std::string& given, const std::string& flag) {
-  const std::string path = absolute_path(given);
+  std::string path = absolute_path(given);
   const std::optional<FileInfo> there = fs.stat(path);
   if (there && there->type != FileInfo::Type::kFile)
     throw Error(ErrorKind::kUsage, flag, "\"" + printable(given) + "\" is there already and no file", "name a file");

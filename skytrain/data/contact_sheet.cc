@@ -54,6 +54,7 @@ std::vector<Row> choose_rows(const Dataset& dataset, const Inspection& inspectio
     if (chosen.size() < wanted && seen[label]++ == at_even_distance(chosen.size(), wanted, count)) chosen.push_back(i);
   }
   std::vector<Row> all;
+  all.reserve(rows.size());
   for (auto& [label, row] : rows) all.push_back(std::move(row));
   return all;
 }
