@@ -15,8 +15,10 @@ constexpr int kMaxDepth = 64;
   throw Error(ErrorKind::kData, where, "not valid JSON: " + why);
 }
 
+}  // namespace
+
 // "[json.exception.parse_error.101] parse error at line 1, column 5: syntax error …" -> "syntax error …"
-std::string reason(const nlohmann::json::exception& error) {
+std::string json_reason(const nlohmann::json::exception& error) {
   std::string text = error.what();
   const size_t bracket = text.find("] ");
   if (bracket != std::string::npos) text.erase(0, bracket + 2);
@@ -24,10 +26,8 @@ std::string reason(const nlohmann::json::exception& error) {
     const size_t colon = text.find(": ");
     if (colon != std::string::npos) text.erase(0, colon + 2);
   }
-  return text;
+  return printable(text, 300);
 }
-
-}  // namespace
 
 Json parse_json(std::string_view text, const std::string& where) {
   std::vector<std::set<std::string>> keys;  // of the objects that are open, innermost last
@@ -55,9 +55,9 @@ Json parse_json(std::string_view text, const std::string& where) {
   try {
     return Json::parse(text, check);
   } catch (const Json::parse_error& error) {
-    refuse(where, str(reason(error), " at byte ", error.byte));
+    refuse(where, str(json_reason(error), " at byte ", error.byte));
   } catch (const Json::exception& error) {
-    refuse(where, reason(error));
+    refuse(where, json_reason(error));
   }
 }
 

@@ -15,4 +15,7 @@ using OrderedJson = nlohmann::ordered_json;  // keeps the order in which keys we
 // Throws Error(kData, where, "not valid JSON: …at byte N"). Nesting deeper than 64 and duplicate keys are refused.
 Json parse_json(std::string_view text, const std::string& where);
 
+// What an exception of nlohmann-json says, without its number and place, cut to a line of reasonable length.
+std::string json_reason(const nlohmann::json::exception& error);
+
 }  // namespace skytrain

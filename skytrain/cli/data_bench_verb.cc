@@ -97,6 +97,7 @@ void add_data_bench(CLI::App& data, Actions& actions) {
   sub->add_option("--threads", flags->threads, "Threads that make batches")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
+  add_exif_flag(*sub, flags->data);
   sub->add_flag("--json", flags->json, "Print the result as JSON");
   actions[sub] = [flags] { return bench(*flags); };
 }

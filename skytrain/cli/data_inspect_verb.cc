@@ -3,22 +3,29 @@
 #include <algorithm>
 #include <memory>
 
+#include "skytrain/base/error.h"
+#include "skytrain/base/file_system.h"
 #include "skytrain/base/progress.h"
 #include "skytrain/base/stop_signal.h"
 #include "skytrain/base/text.h"
 #include "skytrain/cli/data_source.h"
 #include "skytrain/cli/data_verbs.h"
 #include "skytrain/cli/output.h"
+#include "skytrain/cli/output_file.h"
+#include "skytrain/data/contact_sheet.h"
 #include "skytrain/data/inspection.h"
+#include "skytrain/data/raw_as_png.h"
 
 namespace skytrain::cli {
 namespace {
 
 struct InspectFlags {
   DataFlags data;
+  std::string sheet;  // "": none
   bool json = false;
 };
 
+constexpr std::string_view kPng = ".png";
 constexpr size_t kShown = 20;  // of classes, broken files and duplicates, for people
 
 std::string count_of(uint64_t count) { return human_count(static_cast<double>(count)); }
@@ -102,24 +109,56 @@ void add_pictures(const data::Dataset& dataset, const data::Inspection& found, T
   if (std::max(found.broken.size(), found.duplicates.size()) > kShown) table.row("", "…: --json lists all");
 }
 
+// "a.png", or "a-train.png" for one of several splits.
+std::string sheet_name(const std::string& name, const std::string& split) {
+  return split == "all" ? name : name.substr(0, name.size() - kPng.size()) + "-" + split + std::string(kPng);
+}
+
+// What stands in the rows of a sheet, for people.
+std::string rows_text(const data::DatasetInfo& info, const std::vector<int64_t>& labels) {
+  std::vector<std::string> names;
+  names.reserve(labels.size());
+  for (const int64_t label : labels) names.push_back(printable(class_name(info, static_cast<size_t>(label)), 40));
+  return join(names, ", ") + (labels.size() == data::kSheetRows ? ", and no more: a sheet has so many rows" : "");
+}
+
 int inspect(const InspectFlags& flags) {
   OrderedJson parts = OrderedJson::object();
   TwoColumns table;
+  FileSystem& fs = FileSystem::real();
+  if (!flags.sheet.empty() && !flags.sheet.ends_with(kPng))
+    throw Error(ErrorKind::kUsage, "--sheet", "\"" + printable(flags.sheet) + "\" does not end in .png");
   const std::string format =
       for_each_split(flags.data, /*size=*/1, [&](const std::string& split, const data::Dataset& dataset) {
-        Progress progress(detect_terminal());
         const bool pictures = dataset.encoded_pictures() != nullptr;
+        std::string file;
+        if (!flags.sheet.empty()) {
+          if (!pictures && !data::has_raw_pictures(dataset))
+            throw Error(ErrorKind::kUsage, "--sheet", flags.data.path + " holds no pictures", "leave it out");
+          file = output_file(fs, sheet_name(flags.sheet, split), "--sheet");
+        }
+        Progress progress(detect_terminal());
         if (pictures) progress.start("inspect", 0, dataset.info().samples);
         const data::Inspection found = data::inspect(
             dataset, [&](uint64_t done) { progress.update(done, ""); }, [] { return StopSignal::requests() > 0; });
         if (pictures) progress.finish();
+        data::ContactSheet sheet;
+        if (!file.empty()) {
+          sheet = data::make_contact_sheet(dataset, found);
+          write_file_atomically(fs, file, sheet.png);
+        }
         if (flags.json) {
           parts[split] = inspection_json(dataset, found);
+          if (!file.empty()) parts[split]["sheet"] = {{"file", file}, {"labels", sheet.labels}};
           return;
         }
         table.row(split, count_of(dataset.info().samples) + " samples");
         add_classes(dataset.info(), found.per_class, table);
         if (pictures) add_pictures(dataset, found, table);
+        if (!file.empty()) {
+          table.row("sheet", file);
+          table.row("its rows", rows_text(dataset.info(), sheet.labels));
+        }
         for (const std::string& note : dataset.info().notes) table.row("note", printable(note, 2000));
       });
   if (flags.json) {
@@ -137,6 +176,10 @@ void add_data_inspect(CLI::App& app, Actions& actions) {
   add_help_flag(*sub, "skytrain data inspect flowers/train --json");
   auto flags = std::make_shared<InspectFlags>();
   add_data_flags(*sub, flags->data);
+  sub->add_option("--sheet", flags->sheet,
+                  "Draw some pictures of each class on a sheet, a PNG file: a class a row, broken pictures in red")
+      ->type_name("FILE.png");
+  add_exif_flag(*sub, flags->data);
   sub->add_flag("--json", flags->json, "Print the result as JSON");
   actions[sub] = [flags] { return inspect(*flags); };
 }

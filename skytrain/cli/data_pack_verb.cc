@@ -1,7 +1,7 @@
 // `skytrain data pack`.
 
 #include <memory>
-#include <optional>
+#include <vector>
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/progress.h"
@@ -11,6 +11,7 @@
 #include "skytrain/cli/data_verbs.h"
 #include "skytrain/cli/output.h"
 #include "skytrain/data/pack.h"
+#include "skytrain/data/raw_as_png.h"
 #include "skytrain/recipe/scalar.h"
 
 namespace skytrain::cli {
@@ -60,37 +61,66 @@ data::PackOptions options_of(const PackFlags& flags) {
   return options;
 }
 
+// What was written of one split.
+struct Packed {
+  std::string split, folder;
+  data::PackResult result;
+};
+
+data::PackResult sum_of(const std::vector<Packed>& all) {
+  data::PackResult sum;
+  for (const Packed& one : all) {
+    sum.samples += one.result.samples;
+    sum.shards += one.result.shards;
+    sum.kept += one.result.kept;
+    sum.bytes += one.result.bytes;
+  }
+  return sum;
+}
+
+OrderedJson result_json(const data::PackResult& result) {
+  return {{"samples", result.samples}, {"shards", result.shards}, {"kept", result.kept}, {"bytes", result.bytes}};
+}
+
+constexpr const char* kRawNote = "pixels were written as PNG, without loss; grey ones are read as three equal channels";
+
 int pack(const PackFlags& flags) {
   data::PackOptions options = options_of(flags);
-  std::optional<data::PackResult> result;
-  for_each_split(flags.data, /*size=*/1, [&](const std::string&, const data::Dataset& source) {
-    if (source.encoded_pictures() == nullptr) {
+  std::vector<Packed> all;
+  bool raw = false;
+  for_each_split(flags.data, /*size=*/1, [&](const std::string& split, const data::Dataset& source) {
+    if (source.encoded_pictures() == nullptr && !data::has_raw_pictures(source)) {
       throw Error(ErrorKind::kData, flags.data.path,
-                  str("is of format ", source.info().format, ", whose samples are no files of pictures"),
-                  "what can be packed is imagefolder, webdataset and mds");
+                  str("is of format ", source.info().format, ", whose samples are no pictures"),
+                  "what can be packed is idx, cifar10, imagefolder, webdataset, mds, and jsonl with --image");
     }
+    raw = raw || source.encoded_pictures() == nullptr;
     Progress progress(detect_terminal());
-    progress.start("pack", 0, source.info().samples);
+    progress.start(split == "all" ? "pack" : "pack " + split, 0, source.info().samples);
     options.done = [&](uint64_t samples) { progress.update(samples, ""); };
-    result = data::pack(FileSystem::real(), source, flags.output, options);
+    const std::string folder = split == "all" ? flags.output : flags.output + "/" + split;
+    all.push_back({split, folder, data::pack(FileSystem::real(), source, folder, options)});
     progress.finish();
   });
+  const data::PackResult sum = sum_of(all);
+  const bool splits = all.front().split != "all";
   if (flags.json) {
-    print_json({{"status", "ok"},
-                {"output", flags.output},
-                {"format", flags.format},
-                {"samples", result->samples},
-                {"shards", result->shards},
-                {"kept", result->kept},
-                {"bytes", result->bytes}});
+    OrderedJson json = {{"status", "ok"}, {"output", flags.output}, {"format", flags.format}};
+    json.update(result_json(sum));
+    for (const Packed& one : all) {
+      if (splits) json["splits"][one.split] = result_json(one.result);
+    }
+    if (raw) json["notes"] = {kRawNote};
+    print_json(json);
     return 0;
   }
   TwoColumns table;
-  table.row("output", flags.output);
-  table.row("samples", human_count(static_cast<double>(result->samples)));
-  table.row("shards", str(human_count(static_cast<double>(result->shards)),
-                          result->kept > 0 ? str(", of which ", result->kept, " were there already") : ""));
-  table.row("size", human_bytes(static_cast<double>(result->bytes)));
+  for (const Packed& one : all) table.row("output", one.folder);
+  table.row("samples", human_count(static_cast<double>(sum.samples)));
+  table.row("shards", str(human_count(static_cast<double>(sum.shards)),
+                          sum.kept > 0 ? str(", of which ", sum.kept, " were there already") : ""));
+  table.row("size", human_bytes(static_cast<double>(sum.bytes)));
+  if (raw) table.row("note", kRawNote);
   print_result(table.text());
   return 0;
 }
@@ -102,7 +132,10 @@ void add_data_pack(CLI::App& app, Actions& actions) {
   add_help_flag(*sub, "skytrain data pack flowers/train -o flowers-mds --format mds");
   auto flags = std::make_shared<PackFlags>();
   add_data_flags(*sub, flags->data, "--from");
-  sub->add_option("-o,--output", flags->output, "The folder to write; where it holds a part already, packing goes on")
+  sub->add_option(
+         "-o,--output", flags->output,
+         "The folder to write (of idx and cifar10 a folder in it for each split); where it holds a part already, "
+         "packing goes on")
       ->required()
       ->type_name("FOLDER");
   sub->add_option("--format", flags->format, "mds (MosaicML Streaming) or webdataset (tar archives)")

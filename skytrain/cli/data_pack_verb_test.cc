@@ -77,9 +77,10 @@ TEST_F(DataPack, RefusesWhatMakesNoSense) {
   EXPECT_THAT(refused({"--shard-size", "1KiB"}, 2), HasSubstr("no size from 64 KiB to 2 GiB"));
   EXPECT_THAT(refused({"--threads", "-1"}, 2), HasSubstr("--threads"));
   EXPECT_FALSE(std::filesystem::exists(root_ + "out"));
-  const Printed p = data({"pack", "data/mnist", "-o", root_ + "out"});
+  std::ofstream(root_ + "t.csv") << "a,y\n1,0\n";
+  const Printed p = data({"pack", root_ + "t.csv", "--target", "y", "-o", root_ + "out"});
   EXPECT_EQ(p.code, 4);
-  EXPECT_THAT(p.err, HasSubstr("data/mnist: is of format idx, whose samples are no files of pictures"));
+  EXPECT_THAT(p.err, HasSubstr("t.csv: is of format csv, whose samples are no pictures"));
 }
 
 TEST_F(DataPack, VerifyNamesAShardThatIsDamaged) {
@@ -115,6 +116,51 @@ TEST_F(DataPack, InspectOfOtherFormats) {
   EXPECT_EQ(json["samples"], 10000);
   EXPECT_EQ(json["classes"][5]["samples"], 892);
   EXPECT_FALSE(json.contains("broken"));
+}
+
+TEST_F(DataPack, PixelsArePackedAsPngASplitAFolder) {
+  std::filesystem::create_directories(root_ + "mnist");
+  for (const auto& [prefix, count] : {std::pair{"train", 5}, {"t10k", 3}}) {
+    std::string images("\0\0\x08\x03\0\0\0\0\0\0\0\x04\0\0\0\x04", 16), labels("\0\0\x08\x01\0\0\0\0", 8);
+    images[7] = labels[7] = static_cast<char>(count);
+    for (int i = 0; i < count; ++i) {
+      images += std::string(16, static_cast<char>(9 * i));
+      labels += static_cast<char>(i);
+    }
+    std::ofstream(root_ + "mnist/" + prefix + "-images-idx3-ubyte", std::ios::binary) << images;
+    std::ofstream(root_ + "mnist/" + prefix + "-labels-idx1-ubyte", std::ios::binary) << labels;
+  }
+  const Printed p = data({"pack", root_ + "mnist", "-o", root_ + "out", "--json"});
+  ASSERT_EQ(p.code, 0) << p.err;
+  const Json json = parse_json(p.out, "stdout");
+  EXPECT_EQ(json["samples"], 8);
+  EXPECT_EQ(json["splits"]["test"]["samples"], 3);
+  EXPECT_THAT(json["notes"][0].get<std::string>(), HasSubstr("grey ones are read as three equal channels"));
+  EXPECT_EQ(parse_json(data({"verify", root_ + "out/train", "--json"}).out, "stdout")["splits"]["all"]["samples"], 5);
+  const Printed sheet = data({"inspect", root_ + "mnist", "--sheet", root_ + "mnist/sheet.png"});
+  ASSERT_EQ(sheet.code, 0) << sheet.err;
+  EXPECT_TRUE(std::filesystem::exists(root_ + "mnist/sheet-train.png"));
+  EXPECT_TRUE(std::filesystem::exists(root_ + "mnist/sheet-test.png"));
+}
+
+TEST_F(DataPack, InspectDrawsASheet) {
+  const std::string file = root_ + "sheet.png";
+  std::ofstream(file) << "an old one";
+  const Printed p = data({"inspect", root_ + "set", "--sheet", file});
+  ASSERT_EQ(p.code, 0) << p.err;
+  EXPECT_THAT(p.out, AllOf(HasSubstr("sheet.png"), HasSubstr("cat, dog")));
+  EXPECT_GT(std::filesystem::file_size(file), 1000u);
+  const Json json = parse_json(data({"inspect", root_ + "set", "--sheet", file, "--json"}).out, "stdout");
+  EXPECT_EQ(json["splits"]["all"]["sheet"]["labels"], Json::parse("[0, 1]"));
+  const auto refused = [&](const std::string& set, const std::string& name) {
+    const Printed r = data({"inspect", set, "--sheet", name});
+    EXPECT_EQ(r.code, 2);
+    return r.err;
+  };
+  EXPECT_THAT(refused(root_ + "set", root_ + "sheet.jpg"), HasSubstr("does not end in .png"));
+  EXPECT_THAT(refused(root_ + "set", root_ + "no/sheet.png"), HasSubstr("--sheet: there is no folder"));
+  std::filesystem::create_directories(root_ + "folder.png");
+  EXPECT_THAT(refused(root_ + "set", root_ + "folder.png"), HasSubstr("is there already and no file"));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "skytrain/base/text.h"
 #include "skytrain/data/csv_reader.h"
 #include "skytrain/data/guess_format.h"
+#include "skytrain/data/jsonl_reader.h"
 
 namespace skytrain::cli {
 namespace {
@@ -43,23 +44,42 @@ std::vector<std::string> splits_found(const FileSystem& fs, const std::string& p
   return found.empty() ? std::vector<std::string>{"train"} : found;
 }
 
-std::unique_ptr<data::Dataset> open_csv(const FileSystem& fs, const recipe::DatasetSpec& spec) {
-  if (spec.target.empty()) {
+// csv or jsonl.
+bool is_table(const std::string& format) { return format == "csv" || format == "jsonl"; }
+
+// What a first line offers as targets.
+std::string columns_of(const FileSystem& fs, const recipe::DatasetSpec& spec) {
+  std::vector<std::string> columns;
+  if (spec.format == "jsonl") {
+    data::JsonlReader reader(fs, spec.path);
+    if (reader.next()) columns = reader.keys();
+  } else {
     data::CsvReader reader(fs, spec.path);
-    std::vector<std::string> columns;
     if (reader.next()) {
-      for (const auto& field : reader.fields()) columns.emplace_back(printable(field.text, 60));
+      for (const auto& field : reader.fields()) columns.emplace_back(field.text);
     }
-    throw Error(ErrorKind::kUsage, "--target", "format csv needs it: the column of the class, or those of the values",
-                "the first line of " + spec.path + ": " + join(columns, ", "));
+  }
+  for (std::string& column : columns) column = printable(column, 60);
+  return "the first line of " + spec.path + ": " + join(columns, ", ");
+}
+
+std::unique_ptr<data::Dataset> open_table(const FileSystem& fs, const recipe::DatasetSpec& spec) {
+  if (spec.target.empty()) {
+    const bool jsonl = spec.format == "jsonl";
+    throw Error(ErrorKind::kUsage, "--target",
+                jsonl ? "format jsonl needs it: the key of the class, or those of the values; and --image where lines "
+                        "name pictures"
+                      : "format csv needs it: the column of the class, or those of the values",
+                columns_of(fs, spec));
   }
   data::OpenOptions options;
   if (spec.target.size() > 1) options.target = data::TargetKind::kValues;
   try {
     return data::open_dataset(fs, spec, options);
   } catch (const Error& error) {
-    if (error.kind() != ErrorKind::kData || spec.target.size() > 1) throw;
-    // One column may be of a class or of a value.
+    const bool unfit = error.kind() == ErrorKind::kData || error.kind() == ErrorKind::kRecipe;
+    if (!unfit || spec.target.size() > 1 || spec.image) throw;
+    // One column may be of a class or of a value, and hold an array of values.
     options.target = data::TargetKind::kValues;
     try {
       return data::open_dataset(fs, spec, options);
@@ -75,10 +95,16 @@ void add_data_flags(CLI::App& app, DataFlags& flags, const char* format_flag) {
   app.add_option("PATH", flags.path, "Folder, or file, of the data set")->required()->type_name("PATH");
   app.add_option(format_flag, flags.format, "Format of the data set: " + join(file_formats(), ", ") + "; auto: guess")
       ->capture_default_str();
-  app.add_option("--target", flags.target, "csv: column of the class, or of a value (may be repeated)")
+  app.add_option("--target", flags.target, "csv, jsonl: column, or key, of the class or of a value (may be repeated)")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("COLUMN");
+  app.add_option("--image", flags.image, "jsonl: key of the picture's file; without it, lines hold numbers")
+      ->type_name("KEY");
+}
+
+void add_exif_flag(CLI::App& app, DataFlags& flags) {
+  app.add_flag("--exif-orientation", flags.exif_orientation, "Turn pictures upright, as their Exif says");
 }
 
 std::string for_each_split(const DataFlags& flags, int64_t size,
@@ -101,14 +127,19 @@ std::string for_each_split(const DataFlags& flags, int64_t size,
                                        : flags.format;
   spec.target = flags.target;
   spec.size = size;
-  if (!spec.target.empty() && spec.format != "csv") {
-    throw Error(ErrorKind::kUsage, "--target", "is for format csv, and this is " + spec.format);
+  spec.exif_orientation = flags.exif_orientation;
+  if (!flags.image.empty()) spec.image = flags.image;
+  if (!spec.target.empty() && !is_table(spec.format)) {
+    throw Error(ErrorKind::kUsage, "--target", "is for formats csv and jsonl, and this is " + spec.format);
+  }
+  if (spec.image && spec.format != "jsonl") {
+    throw Error(ErrorKind::kUsage, "--image", "is for format jsonl, and this is " + spec.format);
   }
   const bool splits = spec.format == "idx" || spec.format == "cifar10";
   for (const std::string& split :
        splits ? splits_found(fs, flags.path, spec.format) : std::vector<std::string>{"all"}) {
     spec.split = split;
-    use(split, spec.format == "csv" ? *open_csv(fs, spec) : *data::open_dataset(fs, spec, {}));
+    use(split, is_table(spec.format) ? *open_table(fs, spec) : *data::open_dataset(fs, spec, {}));
   }
   return spec.format;
 }

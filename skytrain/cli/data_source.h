@@ -16,11 +16,16 @@ namespace skytrain::cli {
 struct DataFlags {
   std::string path;
   std::string format = "auto";
-  std::vector<std::string> target;  // of csv
+  std::vector<std::string> target;  // of csv and jsonl
+  std::string image;                // of jsonl; "": rows of numbers
+  bool exif_orientation = false;    // turn pictures upright
 };
 
-// PATH, --format (by that name unless another is given), --target.
+// PATH, --format (by that name unless another is given), --target, --image.
 void add_data_flags(CLI::App& app, DataFlags& flags, const char* format_flag = "--format");
+
+// --exif-orientation, for verbs that look at pixels.
+void add_exif_flag(CLI::App& app, DataFlags& flags);
 
 // Opens what flags name, one split after the other, with their names ("train", "test"; "all" where there are none), and
 // gives each to `use`. Pictures have `size` pixels a side. Returns the format. Throws Error(kUsage) for a format or

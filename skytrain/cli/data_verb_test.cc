@@ -110,7 +110,8 @@ TEST_F(DataVerify, ATableNeedsItsTarget) {
   EXPECT_THAT(verify("t.csv", {"--target", "y"}).err, HasSubstr("t.csv:3:3: column \"b\" is empty"));
   EXPECT_THAT(verify("t.csv", {"--target", "x"}).err, HasSubstr("has no column \"x\""));
   put_picture("set/cat/1.jpg", "photo.jpg");
-  EXPECT_THAT(verify("set", {"--target", "x"}).err, HasSubstr("--target: is for format csv, and this is imagefolder"));
+  EXPECT_THAT(verify("set", {"--target", "x"}).err,
+              HasSubstr("--target: is for formats csv and jsonl, and this is imagefolder"));
 }
 
 TEST_F(DataVerify, TellsOfCifar10) {
@@ -126,6 +127,25 @@ TEST_F(DataVerify, TellsOfCifar10) {
   EXPECT_THAT(verify("cifar-10-batches-bin/test_batch.bin").out, HasSubstr("  train  1 sample, "));
 }
 
+TEST_F(DataVerify, LinesOfJsonAreRowsOrPictures) {
+  put("t.jsonl", "{\"x\": [1, 2], \"y\": \"a\", \"z\": [0.5, 1]}\n");
+  EXPECT_THAT(verify("t.jsonl").err,
+              AllOf(HasSubstr("--target: format jsonl needs it"), HasSubstr("t.jsonl: x, y, z")));
+  put("v.ndjson", "{\"x\": [1, 2], \"z\": [0.5, 1]}\n");
+  const Printed values = verify("v.ndjson", {"--target", "z"});
+  EXPECT_THAT(values.out, HasSubstr("1 sample, 2 features, 2 values to predict")) << values.err;
+  put_picture("img/1.jpg", "photo.jpg");
+  put_picture("img/2.png", "palette.png");
+  put("metadata.jsonl",
+      "{\"file_name\": \"img/1.jpg\", \"label\": \"dog\"}\r\n{\"label\": \"cat\", \"file_name\": \"img/2.png\"}\r\n");
+  const std::vector<std::string> keys = {"--image", "file_name", "--target", "label"};
+  const Printed pictures = verify("metadata.jsonl", keys);
+  EXPECT_THAT(pictures.out, HasSubstr("2 samples, 2 classes (cat, dog), fingerprint")) << pictures.err;
+  put("img/2.png", "not a picture");
+  EXPECT_THAT(verify("metadata.jsonl", keys).err, HasSubstr("1 of 2 pictures can't be used"));
+  EXPECT_THAT(verify("img", {"--image", "x"}).err, HasSubstr("--image: is for format jsonl"));
+}
+
 TEST_F(DataVerify, AFormatThatIsGivenIsNotGuessed) {
   put_picture("set/cat/1.jpg", "photo.jpg");
   EXPECT_THAT(verify("set", {"--format", "idx"}).err, HasSubstr("has no train-images-idx3-ubyte"));
@@ -134,7 +154,7 @@ TEST_F(DataVerify, AFormatThatIsGivenIsNotGuessed) {
   EXPECT_THAT(verify("table.data").err, HasSubstr("its name does not tell the format"));
   EXPECT_EQ(verify("table.data", {"--format", "csv", "--target", "2"}).code, 0);
   EXPECT_THAT(verify("set", {"--format", "synthetic"}).err,
-              HasSubstr("formats: idx, cifar10, imagefolder, webdataset, mds, csv"));
+              HasSubstr("formats: idx, cifar10, imagefolder, webdataset, mds, csv, jsonl"));
 }
 
 }  // namespace

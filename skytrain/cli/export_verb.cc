@@ -9,11 +9,11 @@
 #include "skytrain/base/log.h"
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
-#include "skytrain/cli/absolute_path.h"
 #include "skytrain/cli/ask_worker.h"
 #include "skytrain/cli/model_choice.h"
 #include "skytrain/cli/model_flags.h"
 #include "skytrain/cli/output.h"
+#include "skytrain/cli/output_file.h"
 #include "skytrain/cli/verb.h"
 #include "skytrain/recipe/resolve.h"
 #include "skytrain/weights/weights.h"
@@ -36,17 +36,6 @@ std::string format_of(const ExportFlags& flags) {
   if (extension == ".safetensors") return "safetensors";
   throw Error(ErrorKind::kUsage, "--output", "\"" + printable(flags.output) + "\" does not say a format by its ending",
               "end it in .pt, .pth or .safetensors, or give --format");
-}
-
-// Where to write. A link to a file stays a link; what is no file (a device, a folder) is not replaced by one.
-std::string target_file(const FileSystem& fs, const std::string& given) {
-  std::string path = absolute_path(given);
-  const std::optional<FileInfo> there = fs.stat(path);
-  if (!there) return path;
-  if (there->type != FileInfo::Type::kFile)
-    throw Error(ErrorKind::kUsage, "--output", "\"" + printable(given) + "\" is there already and no file",
-                "name a file");
-  return std::filesystem::canonical(path).string();
 }
 
 // What a state dict holds. The arrays borrow from the file that was read, which `memory` keeps.
@@ -94,15 +83,13 @@ uint64_t write_state_dict(FileSystem& fs, const std::string& path, const StateDi
 int export_model(const ExportFlags& flags) {
   FileSystem& fs = FileSystem::real();
   set_log_level(flags.quiet ? LogLevel::kWarning : LogLevel::kInfo);
-  const std::string output = target_file(fs, flags.output);
+  const std::string output = output_file(fs, flags.output, "--output");
   const std::string format = format_of(flags);
   if (flags.raw && (format == "torchscript" || !flags.request.weights.empty()))
     throw Error(ErrorKind::kUsage, "--raw", "is for state dicts of runs", "leave it out");
   if (format != "torchscript" && !flags.request.sets.empty())
     throw Error(ErrorKind::kUsage, "--set", "changes nothing in a state dict",
                 "leave it out; --raw gives the weights without their running mean");
-  const std::string folder = std::filesystem::path(output).parent_path().string();
-  if (!fs.exists(folder)) throw Error(ErrorKind::kUsage, "--output", "there is no folder " + printable(folder));
   const ModelChoice choice = choose_model(fs, flags.request);
   for (const std::string& note : choice.notes) log_warning(note);
 

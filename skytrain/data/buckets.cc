@@ -43,8 +43,9 @@ Buckets::Buckets(const EncodedPictures& pictures, const std::vector<image::Size>
     for (uint64_t i = task * kPicturesPerTask; i < end; ++i) {
       try {
         const std::span<const uint8_t> file = pictures.encoded(i, scratch);
-        bucket_of[static_cast<size_t>(i)] =
-            static_cast<uint8_t>(nearest_shape(image::picture_size(file, scratch.path), shapes));
+        const image::Size size =
+            image::upright_size(image::picture_size(file, scratch.path), pictures.orientation(file));
+        bucket_of[static_cast<size_t>(i)] = static_cast<uint8_t>(nearest_shape(size, shapes));
       } catch (const Error& error) {
         if (error.kind() != ErrorKind::kData) throw;
       }

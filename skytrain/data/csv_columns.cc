@@ -6,7 +6,7 @@
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
 #include "skytrain/data/csv_number.h"
-#include "skytrain/data/folder_text.h"
+#include "skytrain/data/table_columns.h"
 
 namespace skytrain::data {
 namespace {
@@ -45,22 +45,9 @@ void check_header(const CsvReader& reader) {
 
 // The feature columns of an evaluation set take the places that they have in the training set.
 void match_training(CsvColumns& found, const std::vector<std::string>& training, const CsvReader& reader) {
-  const std::vector<std::string> own = found.feature_names();
-  for (const std::string& name : training) {
-    if (std::find(own.begin(), own.end(), name) != own.end()) continue;
-    throw Error(ErrorKind::kData, reader.where(),
-                str("has no column \"", printable(name), "\", which the training set has", did_you_mean(name, own)),
-                "its columns: " + first_names(own));
-  }
+  const std::vector<size_t> places = places_in_training(found.feature_names(), training, reader.where(), "column");
   for (CsvColumns::Column& column : found.columns) {
-    if (column.role != CsvColumns::Role::kFeature) continue;
-    const auto place = std::find(training.begin(), training.end(), column.name);
-    if (place == training.end()) {
-      throw Error(ErrorKind::kData, reader.where(),
-                  str("has a column \"", printable(column.name), "\", which the training set does not have"),
-                  "remove it, or add it to the training set");
-    }
-    column.index = static_cast<size_t>(place - training.begin());
+    if (column.role == CsvColumns::Role::kFeature) column.index = places[column.index];
   }
 }
 
@@ -87,18 +74,8 @@ CsvColumns find_csv_columns(const CsvReader& reader, const recipe::DatasetSpec& 
   std::vector<std::string> names;
   for (size_t i = 0; i < fields.size(); ++i) names.push_back(found.header ? std::string(fields[i].text) : str(i));
 
-  const std::string where = options.eval ? "data.eval.target" : "data.train.target";
-  for (const std::string& target : spec.target) {
-    if (std::find(names.begin(), names.end(), target) == names.end()) {
-      throw Error(
-          ErrorKind::kRecipe, where,
-          str(reader.path(), " has no column \"", printable(target), "\"", did_you_mean(target, names)),
-          (found.header ? "its columns: " : "it has no header, so its columns are called ") + first_names(names));
-    }
-    if (std::count(spec.target.begin(), spec.target.end(), target) > 1) {
-      throw Error(ErrorKind::kRecipe, where, str("names column \"", printable(target), "\" twice"));
-    }
-  }
+  check_targets(names, spec, options, "column",
+                found.header ? "its columns: " : "it has no header, so its columns are called ");
   for (std::string& name : names) {
     const auto target = std::find(spec.target.begin(), spec.target.end(), name);
     const bool is_target = target != spec.target.end();
@@ -108,7 +85,8 @@ CsvColumns find_csv_columns(const CsvReader& reader, const recipe::DatasetSpec& 
     ++(is_target ? found.targets : found.features);
   }
   if (found.features == 0) {
-    throw Error(ErrorKind::kRecipe, where, str("leaves no column of ", reader.path(), " for the features"));
+    throw Error(ErrorKind::kRecipe, target_key(options),
+                str("leaves no column of ", reader.path(), " for the features"));
   }
   if (options.train != nullptr && !options.train->feature_names.empty()) {
     match_training(found, options.train->feature_names, reader);

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "skytrain/base/sniff.h"
 #include "skytrain/base/text.h"
+#include "skytrain/data/text_start.h"
 
 namespace skytrain::data {
 namespace {
@@ -21,24 +21,10 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-CsvReader::CsvReader(const FileSystem& fs, std::string path) : fs_(fs), path_(std::move(path)) {
-  const std::optional<FileInfo> info = fs.stat(path_);
-  if (!info) throw Error(ErrorKind::kData, path_, "no such file", "expected a CSV file");
-  if (info->type != FileInfo::Type::kFile) throw Error(ErrorKind::kData, path_, "is no file, expected a CSV file");
-  size_ = info->size;
-  if (size_ == 0) throw Error(ErrorKind::kData, path_, "is empty (0 bytes)", "expected a CSV file");
+CsvReader::CsvReader(const FileSystem& fs, std::string path)
+    : fs_(fs), path_(std::move(path)), size_(text_size(fs, path_, "CSV")) {
   fill();
-  const std::string_view start(buffer_);
-  if (start.starts_with("\xff\xfe") || start.starts_with("\xfe\xff")) {
-    throw Error(ErrorKind::kData, path_, "is UTF-16", "save it as UTF-8");
-  }
-  const auto* bytes = reinterpret_cast<const uint8_t*>(start.data());
-  const std::string content = describe_content({bytes, std::min<size_t>(start.size(), 512)});
-  if (content != "looks like text" && !content.starts_with("starts with")) {
-    throw Error(ErrorKind::kData, path_, "is no CSV file: it " + content,
-                content == "is gzip" ? "unpack it: gunzip" : "expected lines of values with commas between them");
-  }
-  if (start.starts_with("\xef\xbb\xbf")) begin_ = 3;
+  begin_ = text_start(buffer_, path_, "CSV", "expected lines of values with commas between them");
   skip_comments();
 }
 

@@ -55,7 +55,8 @@ class CsvReader {
 
   const FileSystem& fs_;
   const std::string path_;
-  uint64_t size_ = 0, read_ = 0;  // bytes of the file; of these in the buffer by now
+  const uint64_t size_;  // bytes of the file
+  uint64_t read_ = 0;    // of these in the buffer by now
   std::string buffer_;
   size_t begin_ = 0;   // in the buffer: of the next record
   uint64_t line_ = 1;  // of begin_

@@ -10,6 +10,7 @@
 #include "skytrain/data/guess_format.h"
 #include "skytrain/data/idx.h"
 #include "skytrain/data/image_folder.h"
+#include "skytrain/data/jsonl.h"
 #include "skytrain/data/mds.h"
 #include "skytrain/data/synthetic.h"
 #include "skytrain/data/webdataset.h"
@@ -40,6 +41,7 @@ constexpr Format kFormats[] = {
      [](const Request& r) -> std::unique_ptr<Dataset> { return Webdataset::open(r.fs, r.spec, r.options); }},
     {"mds", [](const Request& r) -> std::unique_ptr<Dataset> { return Mds::open(r.fs, r.spec, r.options); }},
     {"csv", [](const Request& r) -> std::unique_ptr<Dataset> { return CsvDataset::open(r.fs, r.spec, r.options); }},
+    {"jsonl", [](const Request& r) -> std::unique_ptr<Dataset> { return open_jsonl(r.fs, r.spec, r.options); }},
     {"synthetic",
      [](const Request& r) -> std::unique_ptr<Dataset> {
        return SyntheticDataset::make(r.spec, r.options.classes, r.options.seed, r.options.eval);

@@ -71,7 +71,8 @@ image::Region EncodedFiller::region(uint64_t epoch, uint64_t sample, const image
 void EncodedFiller::fill(uint64_t epoch, uint64_t sample, const image::Size& shape, image::Layout layout, float* out,
                          Scratch& scratch) const {
   const std::span<const uint8_t> file = pictures_.encoded(sample, scratch);
-  const image::Size size = image::picture_size(file, scratch.path);
+  const image::Orientation orientation = pictures_.orientation(file);
+  const image::Size size = image::upright_size(image::picture_size(file, scratch.path), orientation);
   image::OutputSpec output = output_;
   output.layout = layout;
   output.flip =
@@ -84,10 +85,10 @@ void EncodedFiller::fill(uint64_t epoch, uint64_t sample, const image::Size& sha
   output.past_cache = sizeof(float) * static_cast<size_t>(3 * kept.width * kept.height) >= kBytesPastCache;
   const image::Region seen = region(epoch, sample, size);
   if (changes_.empty()) {
-    image::decode_resized(file, scratch.path, seen, resize, output, out, scratch);
+    image::decode_resized(file, scratch.path, seen, resize, output, out, scratch, orientation);
   } else {
-    uint8_t* const rgbx =
-        image::decode_resized_pixels(file, scratch.path, seen, resize, std::exchange(output.flip, false), scratch);
+    uint8_t* const rgbx = image::decode_resized_pixels(file, scratch.path, seen, resize,
+                                                       std::exchange(output.flip, false), scratch, orientation);
     change_pixels(epoch, sample, {rgbx, kept.width, kept.height}, scratch);
     image::write_pixels(rgbx, kept, output, out);
   }

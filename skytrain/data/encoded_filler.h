@@ -26,7 +26,7 @@ class EncodedFiller {
   EncodedFiller(const EncodedPictures& pictures, const std::vector<recipe::TransformSpec>& transforms, uint64_t seed,
                 bool training);
 
-  // Which part of a picture of this size is looked at.
+  // Which part of an (upright) picture of this size is looked at.
   image::Region region(uint64_t epoch, uint64_t sample, const image::Size& size) const;
 
   // Writes 3 * height * width floats of `shape`, which may be another than the data set's size: what is seen of the

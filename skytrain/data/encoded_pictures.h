@@ -10,6 +10,7 @@
 #include <string>
 
 #include "skytrain/data/dataset.h"
+#include "skytrain/image/orientation.h"
 
 namespace skytrain::data {
 
@@ -26,6 +27,11 @@ class EncodedPictures : public Dataset {
   const uint8_t* pixels(uint64_t index, Scratch& scratch) const override;
   const EncodedPictures* encoded_pictures() const override { return this; }
 
+  // Of a sample's file: upright unless the set was opened with exif_orientation.
+  image::Orientation orientation(std::span<const uint8_t> file) const {
+    return exif_orientation_ ? image::exif_orientation(file) : image::Orientation{};
+  }
+
   int64_t size() const { return size_; }
   int64_t resize() const { return resize_; }
 
@@ -35,6 +41,7 @@ class EncodedPictures : public Dataset {
 
  private:
   int64_t size_, resize_;
+  bool exif_orientation_;
 };
 
 }  // namespace skytrain::data

@@ -33,6 +33,7 @@ std::string guess_format(const FileSystem& fs, const std::string& path) {
   if (!info) return path.find('{') != std::string::npos && path.ends_with(".tar") ? "webdataset" : "";
   if (info->type != FileInfo::Type::kDirectory) {
     if (path.ends_with(".csv")) return "csv";
+    if (path.ends_with(".jsonl") || path.ends_with(".ndjson")) return "jsonl";
     if (path.ends_with(".bin") || path.ends_with(".bin.gz")) return "cifar10";
     if (path.ends_with("/index.json")) return "mds";
     return path.ends_with(".tar") || is_tar(fs, path, info->size) ? "webdataset" : "";

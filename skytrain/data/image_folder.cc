@@ -62,22 +62,18 @@ std::string ImageFolder::make_fingerprint() const {
   for (const std::string& name : info_.class_names) hash.text(name);
   hash.number(info_.samples);
   for (uint64_t i = 0; i < info_.samples; ++i) {
-    hash.text(listing_.name(i));
-    hash.number(listing_.file_size(i));
+    hash.text(listing_.files().name(i));
+    hash.number(listing_.files().size(i));
     hash.number(static_cast<uint64_t>(label(i)));
   }
   return hash.hex();
 }
 
 // Names on a disk are bytes of any kind; those that go into records are text.
-std::string ImageFolder::name(uint64_t index) const { return printable(listing_.name(index), kLongestName); }
+std::string ImageFolder::name(uint64_t index) const { return printable(listing_.files().name(index), kLongestName); }
 
 std::span<const uint8_t> ImageFolder::encoded(uint64_t index, Scratch& scratch) const {
-  scratch.path.assign(root_).append("/").append(listing_.name(index));
-  const size_t bytes = listing_.file_size(index);
-  const std::span<uint8_t> encoded(scratch.encoded.room(bytes, scratch.path), bytes);
-  fs_.read_range(scratch.path, 0, std::as_writable_bytes(encoded));
-  return encoded;
+  return listing_.files().read(fs_, root_, index, scratch);
 }
 
 }  // namespace skytrain::data

@@ -23,7 +23,7 @@ class ImageFolder final : public EncodedPictures {
 
   const DatasetInfo& info() const override { return info_; }
   std::span<const uint8_t> encoded(uint64_t index, Scratch& scratch) const override;
-  uint64_t encoded_bytes(uint64_t index) const override { return listing_.file_size(index); }
+  uint64_t encoded_bytes(uint64_t index) const override { return listing_.files().size(index); }
   int64_t label(uint64_t index) const override { return labels_[static_cast<size_t>(listing_.label(index))]; }
   std::string name(uint64_t index) const override;
 

@@ -163,9 +163,7 @@ class ImageLister {
   }
 
   void add(const std::string& path, uint64_t size, int32_t label) {
-    list_.names_ += path;
-    list_.ends_.push_back(list_.names_.size());
-    list_.sizes_.push_back(size);
+    list_.files_.add(path, size);
     list_.labels_.push_back(label);
   }
 
@@ -176,9 +174,7 @@ class ImageLister {
   std::string first_other_, first_other_description_;
 };
 
-uint64_t ImageListing::bytes_in_memory() const {
-  return names_.capacity() + 8 * (ends_.capacity() + sizes_.capacity()) + 4 * labels_.capacity();
-}
+uint64_t ImageListing::bytes_in_memory() const { return files_.bytes_in_memory() + 4 * labels_.capacity(); }
 
 ImageListing list_images(const FileSystem& fs, const std::string& root) { return ImageLister(fs, root).list(); }
 

@@ -6,10 +6,10 @@
 #pragma once
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "skytrain/base/file_system.h"
+#include "skytrain/data/file_list.h"
 
 namespace skytrain::data {
 
@@ -20,18 +20,15 @@ class ImageListing {
 
   uint64_t samples() const { return labels_.size(); }
   // Of sample i: by class, then by folder, then by file name.
-  std::string_view name(uint64_t i) const { return std::string_view(names_).substr(ends_[i], ends_[i + 1] - ends_[i]); }
-  uint64_t file_size(uint64_t i) const { return sizes_[i]; }  // bytes
-  int32_t label(uint64_t i) const { return labels_[i]; }      // index of classes()
+  const FileList& files() const { return files_; }
+  int32_t label(uint64_t i) const { return labels_[i]; }  // index of classes()
   uint64_t bytes_in_memory() const;
 
  private:
   friend class ImageLister;
 
   std::vector<std::string> classes_, passed_over_;
-  std::string names_;  // all relative names, one after the other: a million strings of their own would cost twice that
-  std::vector<uint64_t> ends_{0};
-  std::vector<uint64_t> sizes_;
+  FileList files_;
   std::vector<int32_t> labels_;
 };
 

@@ -38,7 +38,10 @@ void measure_stages(const EncodedPictures& pictures, const std::vector<recipe::T
     const double was_read = wall();
     const std::span<const uint8_t> file = pictures.encoded(order[i], scratch);
     const double was_read_again = wall();
-    const image::Region region = filler.region(0, order[i], image::picture_size(file, scratch.path));
+    const image::Orientation orientation = pictures.orientation(file);
+    const image::Size size = image::picture_size(file, scratch.path);
+    const image::Region region =
+        image::stored_region(filler.region(0, order[i], image::upright_size(size, orientation)), size, orientation);
     image::Lines& lines = image::open_lines(file, scratch.path, region, scratch);
     for (int64_t line = 0; line < region.height; ++line) lines.next();
     const double was_decoded = wall();

@@ -63,8 +63,8 @@ class Inspector {
       finished += end - begin;
       if (done) done(finished);
     });
-    std::sort(broken_.begin(), broken_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    for (auto& [index, broken] : broken_) found_.broken.push_back(std::move(broken));
+    std::sort(found_.broken.begin(), found_.broken.end(),
+              [](const auto& a, const auto& b) { return a.index < b.index; });
     std::vector<uint64_t> bytes, widths, heights;
     for (const Seen& seen : seen_) {
       bytes.push_back(seen.bytes);
@@ -95,7 +95,7 @@ class Inspector {
     } catch (const Error& error) {
       if (error.kind() != ErrorKind::kData) throw;
       const std::lock_guard lock(mutex_);
-      broken_.push_back({index, {dataset_.name(index), error.problem()}});
+      found_.broken.push_back({index, dataset_.name(index), error.problem()});
     }
     scratch.give_back_excess();
   }
@@ -104,8 +104,7 @@ class Inspector {
   const EncodedPictures& pictures_;
   Inspection& found_;
   std::vector<Seen> seen_;
-  std::mutex mutex_;  // of found_'s counters and broken_
-  std::vector<std::pair<uint64_t, Inspection::Broken>> broken_;
+  std::mutex mutex_;  // of found_'s counters and broken ones
 };
 
 }  // namespace

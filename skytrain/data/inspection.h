@@ -25,6 +25,7 @@ struct Inspection {
   uint64_t jpeg = 0, png = 0;
   Spread bytes, width, height;
   struct Broken {
+    uint64_t index = 0;
     std::string name, problem;
   };
   std::vector<Broken> broken;  // by index

@@ -11,12 +11,20 @@
 
 namespace skytrain::data {
 
-void LabelColumn::add(std::string_view text, const std::function<std::string()>& where) {
+void LabelColumn::add(std::string_view text, const std::function<std::string()>& where, Written written) {
+  if (written_.value_or(written) != written) {
+    refuse({.where = where(), .number = {}, .whole = false},
+           str("holds ", written == Written::kName ? "the name \"" : "the number \"", printable(text), "\", and ",
+               written == Written::kName ? "numbers" : "names", " before"),
+           "write all classes as numbers, or all as names");
+  }
+  written_ = written;
   auto it = ids_.find(text);
   if (it == ids_.end()) {
-    Value value{.where = where(), .number = parse_number(text), .whole = false};
+    Value value{.where = where(), .number = {}, .whole = false};
+    if (written != Written::kName) value.number = parse_number(text);
     value.whole = value.number && std::trunc(*value.number) == *value.number;
-    if (is_missing(text)) {
+    if (text.empty() || (written == Written::kEither && is_missing(text))) {
       refuse(value, text.empty() ? "is empty" : str("holds \"", printable(text), "\": a missing value"),
              "give the class, or remove the row");
     }
@@ -87,7 +95,7 @@ LabelColumn::Result LabelColumn::names(const OpenOptions& options) {
 }
 
 void LabelColumn::refuse(const Value& value, const std::string& what, const std::string& hint) const {
-  throw Error(ErrorKind::kData, value.where, str("column \"", printable(name_), "\" ", what), hint);
+  throw Error(ErrorKind::kData, value.where, str(what_, " ", what), hint);
 }
 
 }  // namespace skytrain::data

@@ -18,12 +18,15 @@ namespace skytrain::data {
 
 class LabelColumn {
  public:
-  // name: of the column, for messages.
-  explicit LabelColumn(std::string name) : name_(std::move(name)) {}
+  // What a value was written as, where the format tells: a name may look like a number.
+  enum class Written { kEither, kNumber, kName };
+
+  // what: of the column, for messages: `column "species"`.
+  explicit LabelColumn(std::string what) : what_(std::move(what)) {}
 
   // The next sample's class; where() tells the place of a value that is seen for the first time. Throws Error(kData):
-  // empty, not UTF-8, more different values than any model has classes.
-  void add(std::string_view text, const std::function<std::string()>& where);
+  // empty, not UTF-8, more different values than any model has classes, numbers and names mixed.
+  void add(std::string_view text, const std::function<std::string()>& where, Written written = Written::kEither);
 
   struct Result {
     std::vector<int32_t> labels;
@@ -51,7 +54,8 @@ class LabelColumn {
   Result names(const OpenOptions& options);
   [[noreturn]] void refuse(const Value& value, const std::string& what, const std::string& hint) const;
 
-  std::string name_;
+  std::string what_;
+  std::optional<Written> written_;  // all values
   std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
   std::vector<Value> values_;       // by id
   std::vector<std::string> texts_;  // by id

@@ -14,6 +14,7 @@
 #include "skytrain/data/encoded_pictures.h"
 #include "skytrain/data/folder_text.h"
 #include "skytrain/data/parallel.h"
+#include "skytrain/data/raw_as_png.h"
 #include "skytrain/data/shard_bytes.h"
 #include "skytrain/data/zstd.h"
 #include "skytrain/image/picture.h"
@@ -29,19 +30,15 @@ std::string xxh64(std::string_view bytes) {
 
 class Packer {
  public:
-  Packer(FileSystem& fs, const Dataset& source, const std::string& destination, const PackOptions& options)
-      : fs_(fs), source_(source), pictures_(source.encoded_pictures()), folder_(destination), options_(options) {
-    if (pictures_ == nullptr) {
-      throw Error(ErrorKind::kData, source.info().format, "its samples are no files of pictures, and those are packed",
-                  "packed are imagefolder, webdataset and mds");
-    }
+  Packer(FileSystem& fs, const EncodedPictures& source, const std::string& destination, const PackOptions& options)
+      : fs_(fs), source_(source), folder_(destination), options_(options) {
     if (options_.format == "mds" && options_.zstd_level > 0) compression_ = str("zstd:", options_.zstd_level);
   }
 
   PackResult run() {
     plan();
     Scratch scratch;
-    encoding_ = image::is_png(pictures_->encoded(0, scratch)) ? "png" : "jpeg";
+    encoding_ = image::is_png(source_.encoded(0, scratch)) ? "png" : "jpeg";
     open_folder();
     for_each_parallel(
         begins_.size() - 1, [&](uint64_t shard) { pack_shard(static_cast<size_t>(shard)); }, options_.threads);
@@ -63,7 +60,7 @@ class Packer {
   void plan() {
     uint64_t used = 0;
     for (uint64_t i = 0; i < source_.info().samples; ++i) {
-      const uint64_t picture = pictures_->encoded_bytes(i);
+      const uint64_t picture = source_.encoded_bytes(i);
       const uint64_t bytes = options_.format == "mds" ? mds_sample_bytes(picture) : webdataset_sample_bytes(picture);
       if (bytes > kLargestSample) {
         throw Error(ErrorKind::kData, source_.name(i), str("has ", picture, " bytes, too many for a shard"));
@@ -153,9 +150,9 @@ class Packer {
     Scratch scratch;
     for (uint64_t i = begins_[shard]; i < begins_[shard + 1]; ++i) {
       if (stop()) return;
-      const std::span<const uint8_t> picture = pictures_->encoded(i, scratch);
+      const std::span<const uint8_t> picture = source_.encoded(i, scratch);
       if (!image::is_jpeg(picture) && !image::is_png(picture)) image::refuse_other_content(picture, scratch.path);
-      if (picture.size() != pictures_->encoded_bytes(i)) {
+      if (picture.size() != source_.encoded_bytes(i)) {
         throw Error(ErrorKind::kData, scratch.path, "has changed since the data set was opened",
                     "let nothing write to it meanwhile");
       }
@@ -224,8 +221,7 @@ class Packer {
   static constexpr uint64_t kLargestSample = uint64_t{1} << 31;
 
   FileSystem& fs_;
-  const Dataset& source_;
-  const EncodedPictures* const pictures_;
+  const EncodedPictures& source_;
   const std::string folder_;
   const PackOptions& options_;
   std::string compression_, encoding_;
@@ -244,7 +240,14 @@ class Packer {
 }  // namespace
 
 PackResult pack(FileSystem& fs, const Dataset& source, const std::string& destination, const PackOptions& options) {
-  return Packer(fs, source, destination, options).run();
+  if (const EncodedPictures* const pictures = source.encoded_pictures()) {
+    return Packer(fs, *pictures, destination, options).run();
+  }
+  if (has_raw_pictures(source)) {
+    return Packer(fs, RawAsPng(source, options.threads, options.stop), destination, options).run();
+  }
+  throw Error(ErrorKind::kData, source.info().format, "its samples are no pictures, and those are packed",
+              "packed are idx, cifar10, imagefolder, webdataset, mds, and jsonl with an image key");
 }
 
 }  // namespace skytrain::data

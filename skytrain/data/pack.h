@@ -1,6 +1,7 @@
 // skytrain/data/pack.h
 //
-// A data set of pictures, written anew as shards. The files of the pictures are kept as they are, byte for byte.
+// A data set of pictures, written anew as shards. The files of the pictures are kept as they are, byte for byte; raw
+// pixels (idx, cifar10) become PNG files, without loss (raw_as_png.h).
 //
 // A shard is written to NAME.tmp, made durable and renamed; then a line in DST/pack.jsonl says so, with its size and
 // checksum. Whatever ends the work (a full disk, Ctrl-C, a crash), packing again goes on: shards that the lines name
@@ -32,8 +33,8 @@ struct PackResult {
   uint64_t bytes = 0;  // of all shards' files
 };
 
-// source: fit for encoded_pictures(). destination: a folder that is made, is empty, or holds what an earlier call with
-// the same source and options left. Throws Error(kData): a source without encoded pictures, a sample that is neither
+// source: of pictures. destination: a folder that is made, is empty, or holds what an earlier call with
+// the same source and options left. Throws Error(kData): a source without pictures, a sample that is neither
 // JPEG nor PNG, another content of the folder; Error(kEnvironment); Error(kInterrupted) when options.stop says so.
 PackResult pack(FileSystem& fs, const Dataset& source, const std::string& destination, const PackOptions& options);
 

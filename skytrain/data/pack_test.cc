@@ -9,6 +9,7 @@
 #include "skytrain/base/text.h"
 #include "skytrain/data/dataset_test_data.h"
 #include "skytrain/data/encoded_pictures.h"
+#include "skytrain/data/idx_test_data.h"
 #include "skytrain/image/picture_test_data.h"
 
 namespace skytrain::data {
@@ -191,10 +192,52 @@ TEST_F(Packing, WhatIsNoPictureIsNamed) {
   options_.format = "webdataset";
   put_file(fs_, "/source/dog/199.jpg", "<html>");
   EXPECT_THAT(refusal("/tar", ErrorKind::kData), HasSubstr("/source/dog/199.jpg: "));
+  put_file(fs_, "/t.csv", "a,y\n1,0\n");
   recipe::DatasetSpec spec;
-  spec.format = "synthetic";
-  const auto synthetic = open_dataset(fs_, spec, {.classes = 2});
-  EXPECT_THROW(pack(fs_, *synthetic, "/x", options_), Error);
+  spec.format = "csv";
+  spec.path = "/t.csv";
+  spec.target = {"y"};
+  EXPECT_THROW(pack(fs_, *open_dataset(fs_, spec, {}), "/x", options_), Error);
+}
+
+// Raw pixels become PNG files, of which the same pixels are read; grey ones three times.
+TEST_F(Packing, PixelsAreKept) {
+  put_file(fs_, "/mnist/train-images-idx3-ubyte", idx_images(40, 16, 16));
+  put_file(fs_, "/mnist/train-labels-idx1-ubyte", idx_labels(40, 7));
+  std::string records;
+  for (int i = 0; i < 30; ++i) records += static_cast<char>(i % 10) + image::noise(32, 32, 3, static_cast<unsigned>(i));
+  put_file(fs_, "/cifar/test_batch.bin", records);
+  recipe::DatasetSpec spec;
+  spec.path = "/mnist";
+  spec.format = "idx";
+  spec.split = "train";
+  const auto grey = open_dataset(fs_, spec, {});
+  spec.path = "/cifar";
+  spec.format = "cifar10";
+  spec.split = "test";
+  const auto colour = open_dataset(fs_, spec, {});
+  for (const Dataset* source : {grey.get(), colour.get()}) {
+    const DatasetInfo& info = source->info();
+    for (const char* format : {"mds", "webdataset"}) {
+      options_.format = format;
+      const std::string folder = str("/packed-", info.format, "-", format);
+      const PackResult result = pack(fs_, *source, folder, options_);
+      EXPECT_EQ(result.samples, info.samples);
+      EXPECT_EQ(pack(fs_, *source, folder, options_).kept, result.shards);
+      spec = {};
+      spec.path = folder;
+      spec.format = format;
+      spec.size = info.height;
+      const auto packed = open_dataset(fs_, spec, {});
+      ASSERT_EQ(packed->info().samples, info.samples);
+      const size_t plane = static_cast<size_t>(info.height * info.width);
+      for (uint64_t i = 0; i < info.samples; ++i) {
+        EXPECT_EQ(packed->label(i), source->label(i));
+        const std::vector<uint8_t> read = copy_of_pixels(*packed, i), raw = copy_of_pixels(*source, i);
+        for (size_t k = 0; k < 3 * plane; ++k) ASSERT_EQ(read[k], raw[info.channels == 1 ? k % plane : k]);
+      }
+    }
+  }
 }
 
 TEST_F(Packing, ReportsHowFarItIs) {

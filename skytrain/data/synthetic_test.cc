@@ -115,7 +115,7 @@ TEST(OpenDataset, UnknownFormatIsRefusedWithTheKnownOnes) {
     EXPECT_EQ(error.kind(), ErrorKind::kRecipe);
     EXPECT_THAT(error.message(),
                 HasSubstr("data.eval.format: unknown format \"sinthetic\" (did you mean \"synthetic\"?)"));
-    EXPECT_THAT(error.message(), HasSubstr("known: idx, cifar10, imagefolder, webdataset, mds, csv, synthetic"));
+    EXPECT_THAT(error.message(), HasSubstr("known: idx, cifar10, imagefolder, webdataset, mds, csv, jsonl, synthetic"));
   }
 }
 

@@ -4,7 +4,7 @@
 //   - greyscale and palettes become RGB; transparency is dropped, not blended with anything
 //   - CMYK and YCCK are taken as Adobe writes them (inverted) and multiplied out
 //   - 16-bit PNGs keep the upper 8 bits (of greyscale too, which Pillow would turn white)
-//   - EXIF orientation, ICC profiles and gamma are not applied
+//   - ICC profiles and gamma are not applied; EXIF orientation is not applied here (orientation.h)
 // A picture counts when all of it is there: what is truncated or damaged is refused, never filled up with grey. Bytes
 // that are there in excess (before or after a JPEG's end marker, after a PNG's end) do no harm. Thread-safe for
 // different scratches.

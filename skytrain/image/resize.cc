@@ -9,6 +9,7 @@
 #include "skytrain/base/text.h"
 #include "skytrain/image/kernels.h"
 #include "skytrain/image/lines.h"
+#include "skytrain/image/picture.h"
 
 namespace skytrain::image {
 namespace {
@@ -29,10 +30,34 @@ Region kept_window(const ResizeSpec& resize, const std::string& path) {
                   ") is not inside the ", resize.size.width, " x ", resize.size.height, " that it is cut from"));
 }
 
-// Calls write(y, line) with each line of pixels of the window.
+// What is done to the stored picture: the upright region, sizes and window lie in it, and lines are mirrored.
+struct Plan {
+  Region region;
+  ResizeSpec resize;
+  bool flip = false, upside_down = false;  // of the stored picture's lines
+};
+
+Plan plan_for(std::span<const uint8_t> encoded, const std::string& path, const Region& region, const ResizeSpec& resize,
+              bool flip, const Orientation& orientation) {
+  if (orientation.is_upright()) return {region, resize, flip, false};
+  const Size stored = picture_size(encoded, path);
+  if (!lies_within(region, upright_size(stored, orientation))) {
+    throw Error(ErrorKind::kInternal, path, "a region is not inside the upright picture");
+  }
+  Plan plan{stored_region(region, stored, orientation), resize, orientation.mirror_x, orientation.mirror_y};
+  plan.resize.size = upright_size(resize.size, orientation);
+  plan.resize.window = stored_region(kept_window(resize, path), plan.resize.size, orientation);
+  // Left and right of the upright picture are, of a transposed one, top and bottom.
+  bool& mirrored = orientation.transposed ? plan.upside_down : plan.flip;
+  mirrored = mirrored != flip;
+  return plan;
+}
+
+// Calls write(kernels, y, line) with each line of pixels of the window.
 template <typename Write>
-void for_each_line(std::span<const uint8_t> encoded, const std::string& path, const Region& region,
-                   const ResizeSpec& resize, bool flip, Scratch& scratch, const Write& write) {
+void for_each_line(std::span<const uint8_t> encoded, const std::string& path, const Plan& plan, Scratch& scratch,
+                   const Write& write) {
+  const auto& [region, resize, flip, upside_down] = plan;
   const Region window = kept_window(resize, path);
   Taps16 &columns = scratch.fused.columns, &rows = scratch.fused.rows;
   columns.set({resize.filter, region.width, resize.size.width, window.left, window.width, flip});
@@ -57,7 +82,7 @@ void for_each_line(std::span<const uint8_t> encoded, const std::string& path, co
     for (; read < first + used; ++read) kernels.scale_line(lines.next(), columns, ring + read % held * stride);
     for (int64_t k = 0; k < used; ++k) sources[static_cast<size_t>(k)] = ring + (first + k) % held * stride;
     kernels.blend_lines(sources.data(), rows.weights(y), used, rows.precision(), stride, blended);
-    write(kernels, y, blended);
+    write(kernels, upside_down ? window.height - 1 - y : y, blended);
   }
 }
 
@@ -66,6 +91,22 @@ void write_line(const Kernels& kernels, const uint8_t* rgbx, int64_t y, const Si
   const int64_t step = output.layout == Layout::kChw ? size.width : 3 * size.width;
   kernels.write_line(rgbx, size.width, output, size.width * size.height,
                      static_cast<uint8_t*>(out) + y * step * element_size(output.type));
+}
+
+// Pixels of 4 bytes; size: before it. In squares, so that the lines of both lie in the cache.
+void transpose(const uint8_t* from, const Size& size, uint8_t* to) {
+  constexpr int64_t kSide = 16;
+  for (int64_t top = 0; top < size.height; top += kSide) {
+    for (int64_t left = 0; left < size.width; left += kSide) {
+      const int64_t bottom = std::min(top + kSide, size.height), right = std::min(left + kSide, size.width);
+      for (int64_t x = left; x < right; ++x) {
+        for (int64_t y = top; y < bottom; ++y) {
+          std::memcpy(to + int64_t{kPixel} * (x * size.height + y), from + int64_t{kPixel} * (y * size.width + x),
+                      kPixel);
+        }
+      }
+    }
+  }
 }
 
 // Stores past the caches are not ordered with those that tell another thread of them.
@@ -78,21 +119,33 @@ Size output_size(const ResizeSpec& resize) {
 }
 
 void decode_resized(std::span<const uint8_t> encoded, const std::string& path, const Region& region,
-                    const ResizeSpec& resize, const OutputSpec& output, void* out, Scratch& scratch) {
+                    const ResizeSpec& resize, const OutputSpec& output, void* out, Scratch& scratch,
+                    const Orientation& orientation) {
   const Size size = output_size(resize);
-  for_each_line(
-      encoded, path, region, resize, output.flip, scratch,
-      [&](const Kernels& kernels, int64_t y, const uint8_t* line) { write_line(kernels, line, y, size, output, out); });
+  if (orientation.transposed) {
+    const uint8_t* const rgbx = decode_resized_pixels(encoded, path, region, resize, output.flip, scratch, orientation);
+    OutputSpec flipped = output;
+    flipped.flip = false;
+    write_pixels(rgbx, size, flipped, out);
+    return;
+  }
+  const Plan plan = plan_for(encoded, path, region, resize, output.flip, orientation);
+  for_each_line(encoded, path, plan, scratch, [&](const Kernels& kernels, int64_t y, const uint8_t* line) {
+    write_line(kernels, line, y, size, output, out);
+  });
 }
 
 uint8_t* decode_resized_pixels(std::span<const uint8_t> encoded, const std::string& path, const Region& region,
-                               const ResizeSpec& resize, bool flip, Scratch& scratch) {
-  const Size size = output_size(resize);
-  const size_t bytes = kPixel * static_cast<size_t>(size.width);
-  uint8_t* const out = scratch.sample.room(bytes * static_cast<size_t>(size.height), path);
-  for_each_line(encoded, path, region, resize, flip, scratch, [&](const Kernels&, int64_t y, const uint8_t* line) {
-    std::memcpy(out + static_cast<size_t>(y) * bytes, line, bytes);
+                               const ResizeSpec& resize, bool flip, Scratch& scratch, const Orientation& orientation) {
+  const Plan plan = plan_for(encoded, path, region, resize, flip, orientation);
+  const Size size = output_size(plan.resize);
+  const size_t bytes = kPixel * static_cast<size_t>(size.width), all = bytes * static_cast<size_t>(size.height);
+  uint8_t* const out = scratch.sample.room(all, path);
+  uint8_t* const lines = orientation.transposed ? scratch.narrowed.room(all, path) : out;
+  for_each_line(encoded, path, plan, scratch, [&](const Kernels&, int64_t y, const uint8_t* line) {
+    std::memcpy(lines + static_cast<size_t>(y) * bytes, line, bytes);
   });
+  if (orientation.transposed) transpose(lines, size, out);
   return out;
 }
 

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "skytrain/image/filter.h"
+#include "skytrain/image/orientation.h"
 #include "skytrain/image/output.h"
 #include "skytrain/image/region.h"
 #include "skytrain/image/scratch.h"
@@ -31,15 +32,20 @@ struct ResizeSpec {
 Size output_size(const ResizeSpec& resize);
 
 // Writes 3 * height * width elements of the window to `out`. The region is one of the picture (see picture_size()), and
-// is checked as decode_region() checks it. Once scratch has seen its largest picture, nothing is allocated. Throws as
-// decode_region() does; Error(kInternal) when region or window lie outside.
+// is checked as decode_region() checks it. Where an orientation is given, all that is said of region, sizes and window
+// is of the upright picture: its region is found in the stored one, scaled there, and turned as it is written. So no
+// more is decoded, and pixels differ by one level at most from those of a picture that was turned first. Once scratch
+// has seen its largest picture, nothing is allocated. Throws as decode_region() does; Error(kInternal) when region or
+// window lie outside.
 void decode_resized(std::span<const uint8_t> encoded, const std::string& path, const Region& region,
-                    const ResizeSpec& resize, const OutputSpec& output, void* out, Scratch& scratch);
+                    const ResizeSpec& resize, const OutputSpec& output, void* out, Scratch& scratch,
+                    const Orientation& orientation = {});
 
 // The same up to the pixels, for augmentations that need all of them: 4 bytes each (red, green, blue and one that is
 // not defined), lines without gaps, in scratch.sample.
 uint8_t* decode_resized_pixels(std::span<const uint8_t> encoded, const std::string& path, const Region& region,
-                               const ResizeSpec& resize, bool flip, Scratch& scratch);
+                               const ResizeSpec& resize, bool flip, Scratch& scratch,
+                               const Orientation& orientation = {});
 
 // What is left then. output.flip is for pixels that are not flipped yet.
 void write_pixels(const uint8_t* rgbx, const Size& size, const OutputSpec& output, void* out);

@@ -34,7 +34,8 @@ Decoders& Scratch::decoders() {
 }
 
 void Scratch::give_back_excess() {
-  for (ByteBuffer* buffer : {&encoded, &decoded, &line, &lines, &narrowed, &fused.ring}) buffer->give_back(kKeep);
+  for (ByteBuffer* buffer : {&encoded, &decoded, &line, &lines, &upright, &narrowed, &fused.ring})
+    buffer->give_back(kKeep);
 }
 
 }  // namespace skytrain::image

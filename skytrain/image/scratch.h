@@ -54,6 +54,7 @@ struct Scratch {
   ByteBuffer decoded;   // its picture
   ByteBuffer line;      // one line of it in the file's own colours
   ByteBuffer lines;     // a few lines of a region
+  ByteBuffer upright;   // the picture as it is looked at, where it is stored sideways
   ByteBuffer narrowed;  // the picture with its final width
   ByteBuffer sample;    // what Dataset::pixels() points to
   Taps columns, rows;

@@ -4,38 +4,81 @@
 namespace skytrain::recipe {
 namespace {
 
+bool holds_pictures(const DatasetSpec& spec) { return spec.format != "jsonl" || spec.image; }
+
+// A key that a JSONL file of numbers does not have.
+void of_pictures(Field<DatasetSpec>& field) {
+  field.present = holds_pictures;
+  field.read_absent = [](const Place&, Reader& reader, DatasetSpec* spec) {
+    if (holds_pictures(*spec)) reader.record_origin(Place{});
+  };
+}
+
+void check_jsonl(const DatasetSpec& spec, const Value& value, Reader& reader) {
+  if (spec.format != "jsonl") return;
+  if (spec.image && spec.size == 0) {
+    const Reader::Scope scope(reader, "size");
+    reader.problem(value.place, "is missing", "height and width that pictures are cropped to, in pixels");
+  }
+  for (const char* name : {"size", "resize", "exif_orientation"}) {
+    const Value* const given = value.find(name);
+    if (spec.image || given == nullptr) continue;
+    const Reader::Scope scope(reader, name);
+    reader.problem(given->place, "is for pictures, and without image the lines hold numbers",
+                   "name the key of the pictures' files: image: file_name");
+  }
+}
+
 const Section<DatasetSpec>& dataset_section() {
   static const Section<DatasetSpec>* const section = [] {
     auto* s = new Section<DatasetSpec>;
     s->selector = &DatasetSpec::format;
     s->add("format", &DatasetSpec::format,
-           choice("format", {"idx", "cifar10", "imagefolder", "webdataset", "mds", "csv", "synthetic"}),
+           choice("format", {"idx", "cifar10", "imagefolder", "webdataset", "mds", "csv", "jsonl", "synthetic"}),
            "idx: the files of MNIST and its relatives; cifar10: its binary files; imagefolder: a folder of pictures "
            "for each class; webdataset: tar archives of pictures and classes; mds: a folder of MosaicML Streaming's "
-           "shards; csv: rows of numbers; synthetic: made up from the seed, for trying things out",
+           "shards; csv: rows of numbers; jsonl: lines of JSON that name pictures or hold numbers; synthetic: made up "
+           "from the seed, for trying things out",
            {.required = true});
     s->add("path", &DatasetSpec::path, path(), "folder, or file, of the data, against the recipe's own folder",
            {.required = true,
-            .only_for = {"idx", "cifar10", "imagefolder", "webdataset", "mds", "csv"},
+            .only_for = {"idx", "cifar10", "imagefolder", "webdataset", "mds", "csv", "jsonl"},
             .continuity = Continuity::kMayChange});
     s->add("split", &DatasetSpec::split, choice("split", {"train", "test"}), "which files of the folder",
            {.required = true, .only_for = {"idx", "cifar10"}});
-    s->add("size", &DatasetSpec::size, integer({1, 4096}), "height and width that pictures are cropped to, in pixels",
-           {.required = true, .only_for = {"imagefolder", "webdataset", "mds"}});
-    s->add("resize", &DatasetSpec::resize, optional_with("null", integer({1, 4096})),
-           "length that the shorter side is scaled to before the crop from the centre; null: size",
-           {.only_for = {"imagefolder", "webdataset", "mds"}});
+    const std::vector<std::string> pictures = {"imagefolder", "webdataset", "mds", "jsonl"};
+    const auto key = text("key", [](const std::string& name) { return std::string(name.empty() ? "is empty" : ""); });
+    s->add("image", &DatasetSpec::image, optional_with("null", key),
+           "the key of the picture's file, relative to the folder of the JSONL; null: rows of numbers",
+           {.only_for = {"jsonl"}});
+    auto& size = s->add("size", &DatasetSpec::size, integer({1, 4096}),
+                        "height and width that pictures are cropped to, in pixels; jsonl: where it has an image",
+                        {.required = true, .only_for = pictures, .optional_for = {"jsonl"}});
+    size.present = [](const DatasetSpec& d) { return d.size > 0; };
+    size.read_absent = [](const Place&, Reader&, DatasetSpec*) {};
+    auto& resize = s->add("resize", &DatasetSpec::resize, optional_with("null", integer({1, 4096})),
+                          "length that the shorter side is scaled to before the crop from the centre; null: size",
+                          {.only_for = pictures});
+    of_pictures(resize);
+    auto& exif =
+        s->add("exif_orientation", &DatasetSpec::exif_orientation, boolean(),
+               "true: pictures are turned upright, as their Exif says; false: they are taken as they are stored, "
+               "as torchvision's ImageFolder takes them",
+               {.only_for = pictures});
+    of_pictures(exif);
     s->add("target", &DatasetSpec::target,
            list_of("name of a column, or a list of them", 1, 4096, true,
                    text("name of a column",
                         [](const std::string& name) { return std::string(name.empty() ? "is empty" : ""); })),
-           "the column of the class, or of the values to predict; all others are features",
-           {.required = true, .only_for = {"csv"}});
+           "the column (jsonl: key) of the class, or of the values to predict; all others are features, where there is "
+           "no image",
+           {.required = true, .only_for = {"csv", "jsonl"}});
     s->add("samples", &DatasetSpec::samples, described_as("integer, 1 or more", unsigned_integer({1, kMaxCount})),
            "how many samples", {.only_for = {"synthetic"}});
     s->add("channels", &DatasetSpec::channels, integer({1, 4096}), "channels of a sample", {.only_for = {"synthetic"}});
     s->add("height", &DatasetSpec::height, integer({1, 4096}), "pixels", {.only_for = {"synthetic"}});
     s->add("width", &DatasetSpec::width, integer({1, 4096}), "pixels", {.only_for = {"synthetic"}});
+    s->check = check_jsonl;
     return s;
   }();
   return *section;

@@ -31,12 +31,15 @@ struct ModelSpec {
 };
 
 struct DatasetSpec {
-  std::string path;                 // folder or file, made absolute against the recipe's folder; "" for synthetic
-  std::string format;               // idx | cifar10 | imagefolder | webdataset | mds | csv | synthetic
-  std::string split;                // idx, cifar10: train | test (which files of the folder)
-  int64_t size = 0;                 // sets of pictures: height and width of the samples, 1..4096
-  std::optional<int64_t> resize;    // sets of pictures: of the shorter side before the centre crop, >= size; none: size
-  std::vector<std::string> target;  // csv: the column of the class, or the columns of the values; the rest are features
+  std::string path;                  // folder or file, made absolute against the recipe's folder; "" for synthetic
+  std::string format;                // idx | cifar10 | imagefolder | webdataset | mds | csv | jsonl | synthetic
+  std::string split;                 // idx, cifar10: train | test (which files of the folder)
+  std::optional<std::string> image;  // jsonl: the key of the picture's file; none: rows of numbers
+  int64_t size = 0;                  // sets of pictures: height and width of the samples, 1..4096
+  std::optional<int64_t> resize;  // sets of pictures: of the shorter side before the centre crop, >= size; none: size
+  bool exif_orientation = false;  // sets of pictures: turn them upright, as the file's Exif says
+  // csv, jsonl: the column (key) of the class, or those of the values; the rest are features, where there is no image
+  std::vector<std::string> target;
   // synthetic: class prototypes plus noise, a pure function of (seed of the recipe, index)
   uint64_t samples = 10000;                       // >= 1
   int64_t channels = 1, height = 28, width = 28;  // 1..4096 each

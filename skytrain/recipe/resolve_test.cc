@@ -138,7 +138,7 @@ TEST(Resolve, UnknownNamesAndKeysAreAnsweredWithTheNearest) {
             "  known: name, classes, init, init_except");
   EXPECT_EQ(refusal(small_but("format: idx", "format: idxx")),
             "recipe.yaml:6:32: data.train.format: unknown format \"idxx\" (did you mean \"idx\"?)\n"
-            "  known: idx, cifar10, imagefolder, webdataset, mds, csv, synthetic");
+            "  known: idx, cifar10, imagefolder, webdataset, mds, csv, jsonl, synthetic");
   EXPECT_THAT(refusal(small_but("split: train", "split: val")), HasSubstr("unknown split \"val\""));
 }
 
@@ -176,7 +176,7 @@ TEST(Resolve, KeysOfAnotherNameAreRefused) {
               HasSubstr("train.optimizer.betas: \"sgd\" does not take this key (adam, adamw, lamb do)"));
   EXPECT_THAT(refusal(small_but("{path: mnist, format: idx, split: train}", "{format: synthetic, path: mnist}")),
               HasSubstr("data.train.path: \"synthetic\" does not take this key (idx, cifar10, imagefolder, webdataset, "
-                        "mds, csv do)"));
+                        "mds, csv, jsonl do)"));
   EXPECT_THAT(
       set_refusal("train.schedule={name: constant, min_lr: 0.1}"),
       HasSubstr("\"constant\" does not take this key (cosine, cosine_restarts, linear, polynomial, plateau do)"));

@@ -29,7 +29,8 @@ struct KeyDoc {
 
 struct FieldOptions {
   bool required = false;
-  std::vector<std::string> only_for;  // names of the section (model: mlp, …) that take the key; empty: all
+  std::vector<std::string> only_for;      // names of the section (model: mlp, …) that take the key; empty: all
+  std::vector<std::string> optional_for;  // names of these that do not require it, where it is required
   Continuity continuity = Continuity::kMustMatch;
 };
 
@@ -38,8 +39,13 @@ struct FieldInfo {
   std::string name, type, help;
   FieldOptions options;
   bool takes(const std::string& section_name) const {
-    const auto& names = options.only_for;
-    return names.empty() || std::find(names.begin(), names.end(), section_name) != names.end();
+    return options.only_for.empty() || is_one_of(section_name, options.only_for);
+  }
+  bool is_optional_for(const std::string& section_name) const { return is_one_of(section_name, options.optional_for); }
+
+ private:
+  static bool is_one_of(const std::string& name, const std::vector<std::string>& names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
   }
 };
 
@@ -228,11 +234,13 @@ bool Section<S>::read(const Value& value, Reader& reader, S* out) const {
       continue;
     }
     bool ok = true;
+    const bool required =
+        field.info.options.required && (selector == nullptr || !field.info.is_optional_for(out->*selector));
     if (given != nullptr) {
       ok = field.read(*given, reader, out);
-    } else if (field.info.options.required && misspelt(map, field.info.name)) {
+    } else if (required && misspelt(map, field.info.name)) {
       ok = false;  // reported as an unknown key, with this one as the suggestion
-    } else if (field.info.options.required && (selected || field.info.options.only_for.empty())) {
+    } else if (required && (selected || field.info.options.only_for.empty())) {
       reader.problem(map.place, "is missing", field.info.help + " (" + field.info.type + ")");
       ok = false;
     } else {

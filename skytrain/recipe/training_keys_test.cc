@@ -88,6 +88,29 @@ TEST(ModelKeys, FilesAreForModelsThatNeedOne) {
   EXPECT_THAT(set_refusal("model={name: mlp, stem: cifar}"), HasSubstr("does not take this key"));
 }
 
+TEST(DataKeys, LinesOfJsonNamePicturesOrHoldNumbers) {
+  const std::string rows = "data.train={format: jsonl, path: x.jsonl, target: y}";
+  const std::string pictures =
+      "data.train={format: jsonl, path: x.jsonl, image: file, target: y, size: 32, resize: 40}";
+  EXPECT_EQ(small_with({rows}).recipe.data.train.image, std::nullopt);
+  EXPECT_EQ(small_with({pictures}).recipe.data.train.image, "file");
+  EXPECT_EQ(small_with({pictures}).recipe.data.train.resize, 40);
+  for (const std::string& text : {rows, pictures}) {
+    const Resolved resolved = small_with({text});
+    EXPECT_EQ(resolve(explain(resolved)).recipe, resolved.recipe) << text;
+    EXPECT_EQ(from_json(to_json(resolved.recipe)), resolved.recipe) << text;
+  }
+  EXPECT_THAT(set_refusal("data.train={format: jsonl, path: x, image: file, target: y}"),
+              HasSubstr("data.train.size: is missing"));
+  EXPECT_THAT(set_refusal("data.train={format: jsonl, path: x, target: y, size: 32}"),
+              HasSubstr("data.train.size: is for pictures, and without image the lines hold numbers"));
+  EXPECT_THAT(set_refusal("data.train={format: jsonl, path: x, image: file, size: 32}"),
+              HasSubstr("data.train.target: is missing"));
+  EXPECT_THAT(set_refusal("data.train={format: imagefolder, path: x}"), HasSubstr("data.train.size: is missing"));
+  EXPECT_THAT(set_refusal("data.train={format: csv, path: x, target: y, image: file}"),
+              HasSubstr("\"csv\" does not take this key (jsonl does)"));
+}
+
 TEST(DataKeys, FoldersAndTables) {
   const auto train = [](const std::string& text) { return small_with({"data.train=" + text}).recipe.data.train; };
   EXPECT_EQ(train("{format: imagefolder, path: x, size: 224, resize: 256}").resize, 256);

@@ -1,4 +1,5 @@
 """The input pipeline under a run: threads that make batches ahead change nothing but the time."""
+import json
 import os
 import random
 import signal
@@ -164,3 +165,47 @@ def test_bench_says_how_fast_and_where_the_time_goes(place, pictures):
     assert figures["images"] >= 8 and figures["images_per_second"] > 0 and figures["images_per_core_second"] > 0
     assert figures["peak_rss_bytes"] > 1 << 20 and abs(sum(figures["stages"].values()) - 1) < 1e-9
     assert place.run("data", "bench", "missing").code == 4
+
+
+def test_lines_of_json_name_the_pictures(place, pictures):
+    """The same pictures in the same order, by a list: the same run but for the identity of the data."""
+    files = sorted((place.folder / "pictures").glob("*/*.png"))
+    lines = [json.dumps({"caption": "no key of ours", "file_name": str(file.relative_to(place.folder)),
+                         "label": file.parent.name}) for file in files]
+    (place.folder / "metadata.jsonl").write_text("\n".join(lines) + "\n")
+    listed = [word.replace(f"format: imagefolder, path: {place.folder}/pictures",
+                           f"format: jsonl, path: {place.folder}/metadata.jsonl, image: file_name, target: label")
+              for word in pictures]
+    result = place.train("--runs", "listed", *listed, "--set", "data.workers=2")
+    assert result.code == 0, result
+    folder = place.train("--runs", "folder", *pictures, "--set", "data.workers=2")
+    assert folder.code == 0, folder
+    assert_same_training(reference_of(place, "listed"), reference_of(place, "folder"))
+    flags = ["--image", "file_name", "--target", "label"]
+    assert place.run("data", "inspect", "metadata.jsonl", *flags, "--json").summary["splits"]["all"]["kinds"] == \
+        {"jpeg": 0, "png": 30}
+    packed = place.run("data", "pack", "metadata.jsonl", *flags, "-o", "packed", "--json")
+    assert packed.code == 0 and packed.summary["samples"] == 30, packed
+    bench = place.run("data", "bench", "metadata.jsonl", *flags, "--size", "32", "--batch", "8", "--seconds", "0.1", "--json")
+    assert bench.code == 0, bench
+    (place.folder / "metadata.jsonl").write_text("\n".join(lines[:3]) + "\n" + lines[3].replace("pictures/", "../"))
+    result = place.train("--runs", "refused", *listed)
+    assert result.code == 4 and "metadata.jsonl:4:" in result.err and "file_name" in result.err, result
+
+
+def test_lines_of_json_hold_rows(place):
+    rng = random.Random(2)
+    rows = [[rng.uniform(-1, 1) for _ in range(3)] for _ in range(256)]
+    for name, part in (("train", rows[:192]), ("eval", rows[192:])):
+        (place.folder / f"{name}.jsonl").write_text("".join(
+            json.dumps({"x": row[:2], "z": row[2], "y": "above" if sum(row) > 0 else "below"}) + "\n" for row in part))
+    place.write_recipe(model="{name: mlp, classes: 2, hidden: [16]}", batch=16, length="epochs: 20", devices=1,
+                       optimizer="{name: adam, lr: 0.01}")
+    sets = [word for name in ("train", "eval")
+            for word in ("--set", f"data.{name}={{format: jsonl, path: {place.folder}/{name}.jsonl, target: y}}")]
+    result = place.train(*sets, "--set", "data.transforms=[]")
+    assert result.code == 0, result
+    assert result.summary["eval"]["top1"] > 0.9, result
+    (place.folder / "eval.jsonl").write_text('{"x": [1, null], "z": 1, "y": "above"}\n')
+    result = place.train(*sets, "--set", "data.transforms=[]", "--set", "seed=8")
+    assert result.code == 4 and "eval.jsonl:1:7" in result.err and "null" in result.err, result

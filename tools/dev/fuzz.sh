@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Fuzzing: `./dev soak fuzz [SECONDS [TARGET...]]`, each target on one core.
 
-fuzz_targets=(weights pickle safetensors webdataset mds)  # tests/fuzz/fuzz_<name>.cc
+fuzz_targets=(weights pickle safetensors webdataset mds jsonl)  # tests/fuzz/fuzz_<name>.cc
 
 fuzz() {
   local seconds=${1:-60} target targets=("${fuzz_targets[@]}") failed=() log
@@ -35,8 +35,9 @@ fuzz_words() {  # TARGET
 # Where each target begins: the test data. What earlier runs have found to be interesting stays.
 fuzz_corpus() {
   local corpus=build/fuzz/corpus file
-  mkdir -p "$corpus"/{weights,pickle,safetensors,webdataset,mds}
+  mkdir -p "$corpus"/{weights,pickle,safetensors,webdataset,mds,jsonl}
   cp tests/testdata/formats/*.tar "$corpus/webdataset/"
+  cp tests/testdata/jsonl/*.jsonl "$corpus/jsonl/"
   for file in tests/testdata/formats/*/{index.json,shard.*}; do cp "$file" "$corpus/mds/${file//\//-}"; done
   cp tests/testdata/weights/*.{pt,safetensors} "$corpus/weights/"
   cp tests/testdata/{weights/*,checkpoint/*/*/*}.safetensors "$corpus/safetensors/"
