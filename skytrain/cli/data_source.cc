@@ -82,7 +82,8 @@ void add_data_flags(CLI::App& app, DataFlags& flags, const char* format_flag) {
 }
 
 std::string for_each_split(const DataFlags& flags, int64_t size,
-                           const std::function<void(const std::string&, const data::Dataset&)>& use) {
+                           const std::function<void(const std::string&, const data::Dataset&)>& use,
+                           const data::OpenOptions& options) {
   const FileSystem& fs = FileSystem::real();
   const std::vector<std::string> formats = file_formats();
   if (flags.format != "auto" && std::find(formats.begin(), formats.end(), flags.format) == formats.end()) {
@@ -108,7 +109,7 @@ std::string for_each_split(const DataFlags& flags, int64_t size,
   for (const std::string& split :
        splits ? splits_found(fs, flags.path, spec.format) : std::vector<std::string>{"all"}) {
     spec.split = split;
-    use(split, spec.format == "csv" ? *open_csv(fs, spec) : *data::open_dataset(fs, spec, {}));
+    use(split, spec.format == "csv" ? *open_csv(fs, spec) : *data::open_dataset(fs, spec, options));
   }
   return spec.format;
 }
