@@ -1,6 +1,7 @@
 #include "skytrain/base/json.h"
 
-#include <set>
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "skytrain/base/error.h"
@@ -29,8 +30,15 @@ std::string json_reason(const nlohmann::json::exception& error) {
   return printable(text, 300);
 }
 
-Json parse_json(std::string_view text, const std::string& where) {
-  std::vector<std::set<std::string>> keys;  // of the objects that are open, innermost last
+Json parse_json(std::string_view text, const std::string& where) { return parse_json(text, where, "", nullptr); }
+
+Json parse_json(std::string_view text, const std::string& where, std::string_view key,
+                const std::function<void(uint64_t i, const Json& value)>& element) {
+  // To the parser it would be the end, and what follows would go unseen.
+  if (const size_t nul = text.find('\0'); nul != std::string_view::npos) refuse(where, str("NUL at byte ", nul));
+  std::vector<std::vector<std::string>> keys;  // of the objects that are open, innermost last
+  bool in_array = false;                       // in that of `key`, whose elements are at depth 2
+  uint64_t elements = 0;
   const auto check = [&](int depth, Json::parse_event_t event, Json& parsed) {
     switch (event) {
       case Json::parse_event_t::object_start:
@@ -38,19 +46,33 @@ Json parse_json(std::string_view text, const std::string& where) {
         [[fallthrough]];
       case Json::parse_event_t::array_start:
         if (depth >= kMaxDepth) refuse(where, str("nested deeper than ", kMaxDepth, " levels"));
-        break;
-      case Json::parse_event_t::object_end:
+        if (depth == 1) {
+          in_array = element && event == Json::parse_event_t::array_start && !keys.empty() && keys.back().back() == key;
+        }
+        return true;
+      case Json::parse_event_t::key: {
+        const std::string& name = parsed.get_ref<const std::string&>();
+        keys.back().push_back(name);
+        return true;
+      }
+      case Json::parse_event_t::object_end: {
+        // Twice is looked for once all are there: sorting is faster than a set.
+        std::vector<std::string>& names = keys.back();
+        std::sort(names.begin(), names.end());
+        const auto twice = std::adjacent_find(names.begin(), names.end());
+        if (twice != names.end()) refuse(where, str("key \"", printable(*twice), "\" appears twice in one object"));
         keys.pop_back();
         break;
-      case Json::parse_event_t::key:
-        if (!keys.back().insert(parsed.get<std::string>()).second) {
-          refuse(where, str("key \"", printable(parsed.get<std::string>()), "\" appears twice in one object"));
-        }
-        break;
+      }
       default:
         break;
     }
-    return true;
+    if (!in_array || depth != 2) {
+      if (depth == 1) in_array = false;
+      return true;
+    }
+    element(elements++, parsed);
+    return false;
   };
   try {
     return Json::parse(text, check);

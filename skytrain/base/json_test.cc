@@ -63,5 +63,37 @@ TEST(ParseJson, RefusesDeepNestingBeforeItHurts) {
   EXPECT_THAT(refusal(std::string(10'000'000, '[')), HasSubstr("nested deeper than 64 levels"));
 }
 
+// A list of 100,000 files took 250 MB and two seconds.
+TEST(ParseJson, GivesElementsOfALongArrayOneByOne) {
+  std::vector<std::string> elements;
+  const auto parse = [&](std::string_view text) {
+    elements.clear();
+    return parse_json(text, "x", "list", [&](uint64_t i, const Json& value) {
+      EXPECT_EQ(i, elements.size());
+      elements.push_back(value.dump());
+    });
+  };
+  const Json json =
+      parse(R"({"a": [1, {"list": [2]}], "list": [{"list": [3, {"x": 4}]}, [5, [6]], 7, null], "z": [8]})");
+  EXPECT_THAT(elements, testing::ElementsAre(R"({"list":[3,{"x":4}]})", "[5,[6]]", "7", "null"));
+  EXPECT_EQ(json, Json::parse(R"({"a": [1, {"list": [2]}], "list": [], "z": [8]})"));
+  EXPECT_EQ(parse(R"({"list": {"a": {"b": [1]}}})").dump(), R"({"list":{"a":{"b":[1]}}})");
+  EXPECT_EQ(parse(R"([{"list": [1]}, [2]])").dump(), R"([{"list":[1]},[2]])");
+  EXPECT_EQ(parse("1"), 1);
+  EXPECT_TRUE(elements.empty());
+  EXPECT_THROW(parse(R"({"list": [1], "list": [2]})"), Error);
+  EXPECT_THROW(parse(R"({"list": [1)"), Error);
+}
+
+// The parser took the NUL for the end, and what followed went unseen.
+TEST(Json, ANulIsNotTheEnd) {
+  try {
+    parse_json(std::string_view("{}\0junk", 7), "f.json");
+    ADD_FAILURE() << "was accepted";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.message(), "f.json: not valid JSON: NUL at byte 2");
+  }
+}
+
 }  // namespace
 }  // namespace skytrain

@@ -162,7 +162,7 @@ std::string closest(std::string_view word, const std::vector<std::string>& candi
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
   const std::string best = closest(word, candidates);
-  return best.empty() ? std::string() : " (did you mean \"" + best + "\"?)";
+  return best.empty() ? std::string() : " (did you mean \"" + printable(best) + "\"?)";
 }
 
 std::string printable(std::string_view text, size_t limit) {

@@ -67,6 +67,7 @@ TEST(DidYouMean, IsSilentWhenNothingIsNear) {
   EXPECT_EQ(closest("aadd", {"sgdd"}), "") << "two edits are too many for four letters";
   EXPECT_EQ(closest(std::string(100000, 'a'), known), "");
   EXPECT_EQ(did_you_mean("momentum", known), "");
+  EXPECT_EQ(did_you_mean("label", {"\nlabel"}), " (did you mean \"\\x0Alabel\"?)") << "names come from files";
 }
 
 TEST(Printable, EscapesWhatTheTerminalWouldObey) {

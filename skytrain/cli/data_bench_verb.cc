@@ -39,7 +39,7 @@ std::string percent(double share) { return formatted("%.1f", 100 * share) + " %"
 int bench(const BenchFlags& flags) {
   StopSignal::install();
   data::InputBenchResult result;
-  for_each_split(flags.data, flags.size, [&](const std::string&, const data::Dataset& dataset) {
+  const auto measure = [&](const std::string&, const data::Dataset& dataset) {
     const data::EncodedPictures* const pictures = dataset.encoded_pictures();
     if (pictures == nullptr)
       throw Error(ErrorKind::kUsage, flags.data.path, "holds no files of pictures: there is nothing to decode");
@@ -47,7 +47,8 @@ int bench(const BenchFlags& flags) {
         *pictures, imagenet_transforms(),
         {.batch = flags.batch, .seconds = flags.seconds, .images = flags.images, .threads = flags.threads},
         [] { return StopSignal::requests() > 0; });
-  });
+  };
+  for_each_split(flags.data, flags.size, measure, {.count_classes = false});
   if (result.images == 0) throw Error(ErrorKind::kUsage, "--seconds", "ended before the first batch", "give more");
   const double images = static_cast<double>(result.images);
   const OrderedJson json = {

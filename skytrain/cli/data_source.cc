@@ -108,7 +108,8 @@ void add_exif_flag(CLI::App& app, DataFlags& flags) {
 }
 
 std::string for_each_split(const DataFlags& flags, int64_t size,
-                           const std::function<void(const std::string&, const data::Dataset&)>& use) {
+                           const std::function<void(const std::string&, const data::Dataset&)>& use,
+                           const data::OpenOptions& options) {
   const FileSystem& fs = FileSystem::real();
   const std::vector<std::string> formats = file_formats();
   if (flags.format != "auto" && std::find(formats.begin(), formats.end(), flags.format) == formats.end()) {
@@ -139,7 +140,7 @@ std::string for_each_split(const DataFlags& flags, int64_t size,
   for (const std::string& split :
        splits ? splits_found(fs, flags.path, spec.format) : std::vector<std::string>{"all"}) {
     spec.split = split;
-    use(split, is_table(spec.format) ? *open_table(fs, spec) : *data::open_dataset(fs, spec, {}));
+    use(split, is_table(spec.format) ? *open_table(fs, spec) : *data::open_dataset(fs, spec, options));
   }
   return spec.format;
 }

@@ -28,9 +28,10 @@ void add_data_flags(CLI::App& app, DataFlags& flags, const char* format_flag = "
 void add_exif_flag(CLI::App& app, DataFlags& flags);
 
 // Opens what flags name, one split after the other, with their names ("train", "test"; "all" where there are none), and
-// gives each to `use`. Pictures have `size` pixels a side. Returns the format. Throws Error(kUsage) for a format or
-// target that does not fit, and what data::open_dataset() throws.
+// gives each to `use`. Pictures have `size` pixels a side. options: of all formats but csv. Returns the format. Throws
+// Error(kUsage) for a format or target that does not fit, and what data::open_dataset() throws.
 std::string for_each_split(const DataFlags& flags, int64_t size,
-                           const std::function<void(const std::string& split, const data::Dataset& dataset)>& use);
+                           const std::function<void(const std::string& split, const data::Dataset& dataset)>& use,
+                           const data::OpenOptions& options = {});
 
 }  // namespace skytrain::cli

@@ -56,6 +56,12 @@ class Csv : public ::testing::Test {
   MemoryFileSystem fs_;
 };
 
+// A cell of two lines in a spreadsheet's header: the message had two lines too.
+TEST_F(Csv, NamesOfSeveralLinesStayInOneLine) {
+  EXPECT_THAT(refusal("\"\ny\",x\n1,2\n", {"y"}, {}, ErrorKind::kRecipe),
+              HasSubstr("has no column \"y\" (did you mean \"\\x0Ay\"?)"));
+}
+
 TEST_F(Csv, FeaturesAreAllColumnsButTheTarget) {
   const auto set = open("a,y,b\n1,0,2.5\n-3,2,+4e1\n", {"y"});
   const DatasetInfo& info = set->info();

@@ -24,12 +24,14 @@ struct DatasetInfo {
   uint64_t samples = 0;  // > 0
   Elements elements = Elements::kUint8;
   int64_t channels = 0, height = 0, width = 0;  // of features: channels is their number, height and width are 1
-  int64_t classes = 0;                          // highest label + 1, or size of class_names; 0: the target is values
-  int64_t values = 0;                           // float values of a sample's target; 0: the target is a class
-  std::vector<std::string> class_names;         // by label; empty: the format names none
-  std::vector<std::string> feature_names;       // by channel; empty: the format names none
-  std::string format;       // "idx", "cifar10", "imagefolder", "webdataset", "mds", "csv", "jsonl", "synthetic"
-  std::string fingerprint;  // 32 hex digits that tell one content from another (docs/data.md)
+  // Highest label + 1, or size of class_names; OpenOptions::classes, where labels are read with the samples. 0: the
+  // target is values, or nobody wanted classes to be counted.
+  int64_t classes = 0;
+  int64_t values = 0;                      // float values of a sample's target; 0: the target is a class
+  std::vector<std::string> class_names;    // by label; empty: the format names none
+  std::vector<std::string> feature_names;  // by channel; empty: the format names none
+  std::string format;                      // "idx", "cifar10", "imagefolder", "webdataset", "mds", "csv", "jsonl", "synthetic"
+  std::string fingerprint;                 // 32 hex digits that tell one content from another (docs/data.md)
   uint64_t bytes_in_memory = 0;
   std::vector<std::string> notes;  // what people should know: files passed over, classes without samples; one line each
 };
@@ -58,7 +60,7 @@ class Dataset {
   // Of Elements::kFloat32: channels*height*width floats, finite, valid while the data set lives.
   virtual const float* features(uint64_t index) const;
 
-  // Of a target that is a class: [0, info().classes).
+  // Of a target that is a class: [0, info().classes), where classes were counted.
   virtual int64_t label(uint64_t index) const;
   // Of a target that is values: info().values floats, finite, valid while the data set lives.
   virtual const float* values(uint64_t index) const;
@@ -85,6 +87,9 @@ struct OpenOptions {
   TargetKind target = TargetKind::kClass;
   uint64_t seed = 0;  // of the recipe: synthetic data depends on it
   bool eval = false;  // the evaluation set: a different draw of synthetic data; errors say data.eval
+  // With classes == 0: DatasetInfo::classes is to be right, though a large set must be read for it. false: labels are
+  // any numbers from 0.
+  bool count_classes = true;
   // The evaluation set of a run: info of its training set. Classes and features that have names are matched by name, so
   // that labels and channels mean the same in both. nullptr: the set stands alone. Looked at while opening only.
   const DatasetInfo* train = nullptr;

@@ -44,12 +44,13 @@ class Reader {
   explicit Reader(const std::string& path) : path_(path) {}
 
   MdsIndex read(std::string_view text) {
-    const Json json = parse_json(text, path_);
+    // Of a large set's index, the values would take ten times the text's memory.
+    const Json json = parse_json(text, path_, "shards",
+                                 [this](uint64_t i, const Json& shard) { read_shard(shard, str("shards[", i, "]")); });
     if (!json.is_object()) refuse("", "is no JSON object");
     check_version(json, "");
-    const Json& shards = array(json, "", "shards");
-    if (shards.empty()) refuse("shards", "is empty: the data set has no samples", "write the data set again");
-    for (size_t i = 0; i < shards.size(); ++i) read_shard(shards[i], str("shards[", i, "]"));
+    array(json, "", "shards");
+    if (index_.shards.empty()) refuse("shards", "is empty: the data set has no samples", "write the data set again");
     choose_columns();
     return std::move(index_);
   }
@@ -156,6 +157,7 @@ class Reader {
       refuse(place, str("has ", names.size(), " column_names, ", encodings.size(), " column_encodings and ",
                         sizes.size(), " column_sizes"));
     }
+    if (!index_.shards.empty() && names == names_of_columns_ && encodings == encodings_ && sizes == sizes_) return;
     std::vector<MdsColumn> columns;
     for (size_t c = 0; c < names.size(); ++c) {
       MdsColumn column;
@@ -178,6 +180,9 @@ class Reader {
     };
     if (index_.shards.empty()) {
       index_.columns = std::move(columns);
+      names_of_columns_ = names;
+      encodings_ = encodings;
+      sizes_ = sizes;
     } else if (!std::equal(columns.begin(), columns.end(), index_.columns.begin(), index_.columns.end(), equal)) {
       refuse(place, "has other columns than the first shard", "these are data sets of their own");
     }
@@ -247,7 +252,8 @@ class Reader {
 
   const std::string& path_;
   MdsIndex index_;
-  std::set<std::string> names_;  // of all files
+  std::set<std::string> names_;                // of all files
+  Json names_of_columns_, encodings_, sizes_;  // of the first shard: most indexes repeat them
 };
 
 }  // namespace

@@ -15,14 +15,16 @@ MdsStore::MdsStore(const FileSystem& fs, const std::string& root, const MdsIndex
     : fs_(fs) {
   uint64_t total = 0;
   std::vector<size_t> packed;
-  for (size_t i = 0; i < index.shards.size(); ++i) {
-    Part part = find(root, index.shards[i], i);
-    if (part.packed) {
-      part.at = total;
-      total += part.bytes;
-      packed.push_back(i);
-    }
-    parts_.push_back(std::move(part));
+  parts_.resize(index.shards.size());
+  for_each_parallel(parts_.size(), [&](uint64_t i) {  // a disk of the network answers several at once
+    parts_[static_cast<size_t>(i)] = find(root, index.shards[static_cast<size_t>(i)], static_cast<size_t>(i));
+  });
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    Part& part = parts_[i];
+    if (!part.packed) continue;
+    part.at = total;
+    total += part.bytes;
+    packed.push_back(i);
   }
   if (packed.empty()) return;
   if (total <= memory_limit) {

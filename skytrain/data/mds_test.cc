@@ -23,12 +23,12 @@ std::string picture(uint8_t value) { return image::encode_png(4, 4, std::string(
 
 class MdsFolder : public ::testing::Test {
  protected:
-  std::unique_ptr<Dataset> open(const OpenOptions& options = {}, uint64_t memory_limit = Mds::kUnpackedInMemory) {
+  std::unique_ptr<Dataset> open(const OpenOptions& options = {}, const Mds::Limits& limits = {}) {
     recipe::DatasetSpec spec;
     spec.path = "/set";
     spec.format = "mds";
     spec.size = 4;
-    return Mds::open(fs_, spec, options, memory_limit);
+    return Mds::open(fs_, spec, options, limits);
   }
   std::string refusal(const OpenOptions& options = {}) {
     try {
@@ -84,7 +84,7 @@ TEST_F(MdsFolder, PackedShardsAreUnpackedToMemoryOrToDisk) {
   expect_three(*in_memory);
   EXPECT_EQ(in_memory->info().fingerprint, fingerprint);
   EXPECT_THAT(in_memory->info().notes, IsEmpty());
-  const auto on_disk = open({}, /*memory_limit=*/100);
+  const auto on_disk = open({}, {.unpacked_in_memory = 100});
   expect_three(*on_disk);
   EXPECT_EQ(on_disk->info().fingerprint, fingerprint);
   EXPECT_LT(on_disk->info().bytes_in_memory, in_memory->info().bytes_in_memory);

@@ -112,6 +112,15 @@ bool JpegDecoder::has_end() const {
   return false;
 }
 
+bool JpegDecoder::is_complete() const {
+  if (info_.progressive_mode == 0 || info_.coef_bits == nullptr) return true;
+  for (int c = 0; c < info_.num_components; ++c) {
+    const int* const missing = info_.coef_bits[c];  // bits; -1: all
+    if (std::any_of(missing, missing + DCTSIZE2, [](int bits) { return bits != 0; })) return false;
+  }
+  return true;
+}
+
 bool JpegDecoder::start_decoding() {
   if (setjmp(failed_) != 0) return false;
   jpeg_start_decompress(&info_);

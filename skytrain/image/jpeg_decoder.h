@@ -36,6 +36,9 @@ class JpegDecoder {
   // come as inverted CMYK, whatever it says.
   void start(J_COLOR_SPACE space);
   void start(J_COLOR_SPACE space, const Region& region);
+  // After start(): whether every bit of every coefficient has come. libjpeg smooths the blocks of progressive pictures
+  // of which some have not, each with its neighbours; within a region it takes other ones than in the whole picture.
+  bool is_complete() const;
   bool is_cmyk() const { return info_.out_color_space == JCS_CMYK; }
   // Of a line as read: all its pixels, and those before the region's first.
   int64_t line_pixels() const { return info_.output_width; }

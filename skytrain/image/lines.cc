@@ -86,7 +86,7 @@ Lines& open_lines(std::span<const uint8_t> encoded, const std::string& path, con
     check_region(region, decoders.jpeg.size(), path);
     if (decoders.jpeg.has_end()) {
       decoders.jpeg_lines.start(region, path, scratch.lines);
-      return decoders.jpeg_lines;
+      if (decoders.jpeg.is_complete()) return decoders.jpeg_lines;
     }
   } else if (is_png(encoded)) {
     decoders.png.open(encoded, path);

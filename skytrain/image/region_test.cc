@@ -108,6 +108,21 @@ TEST(Region, EachCutIsRefusedThatTheWholeRefuses) {
   EXPECT_THROW(decode_region(bytes_of(cut), "x", top, scratch), Error);
 }
 
+// Browsers show a progressive picture whose last scans are missing, somewhat blurred: libjpeg smooths blocks with their
+// neighbours, and regions had others at their edges than the whole picture.
+TEST(Region, OfAPictureThatMissesScansIsThatOfTheWhole) {
+  Scratch scratch;
+  std::mt19937 random(13);
+  const std::string whole = encode_jpeg(72, 56, noise(72, 56), {.progressive = true, .across = 2, .down = 2});
+  int shorter = 0;
+  for (size_t scan = whole.find("\xff\xda"); scan != std::string::npos; scan = whole.find("\xff\xda", scan + 1)) {
+    if (scan == whole.find("\xff\xda")) continue;
+    expect_regions(whole.substr(0, scan) + "\xff\xd9", 40, random, scratch);
+    ++shorter;
+  }
+  EXPECT_GT(shorter, 5);
+}
+
 TEST(Region, BytesAfterTheEndDoNoHarm) {
   Scratch scratch;
   std::mt19937 random(10);

@@ -9,6 +9,7 @@
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/file_system.h"
+#include "skytrain/image/mutation_check_test_data.h"
 #include "skytrain/image/region_test_data.h"
 #include "skytrain/image/resample.h"
 #include "skytrain/image/resize.h"
@@ -66,6 +67,20 @@ TEST(DISABLED_Shared, SizesOfHardPictures) {
     ++known;
   }
   EXPECT_GT(known, 50);
+}
+
+// Hard pictures, and those of ImageNet that are not the usual three colours; 500 mutations of each.
+TEST(DISABLED_Shared, MutationsOfHardPictures) {
+  std::map<std::string, std::string> files;
+  for (const std::string& path : files_below("hard_jpeg")) files[path] = FileSystem::real().read_file(path);
+  for (const std::string& path : files_below("imagenet_sample/images")) {
+    const std::string file = FileSystem::real().read_file(path);
+    if (file.find(std::string("\xff\xc0\x00\x0b", 4)) != std::string::npos) files[path] = file;  // one component
+  }
+  ASSERT_GT(files.size(), 140u);
+  const MutationCounts counts = MutationCheck().run(files);
+  EXPECT_GT(counts.decoded, 5000);
+  EXPECT_GT(counts.refused, 20000);
 }
 
 // The fused pass against the whole picture and Pillow's own arithmetic.

@@ -38,6 +38,8 @@ CASES: list[Case] = [
      ALL_INSTALLED | {"cmake": 'mkdir -p build/asan && touch build/asan/build.ninja'}, None, 2, ["SKYTRAIN_JOBS=many"]),
     ("a benchmark that is not there", ["bench", "nothing"], {},
      ALL_INSTALLED | {"cmake": "mkdir -p build/release", "ninja": "exit 0"}, None, 2, ["no 'nothing' in bench"]),
+    ("a fuzz target that is not there", ["fuzz", "5", "pictures"], {}, {}, None, 2, ["no fuzz target 'pictures'", "picture"]),
+    ("seconds that are none, by the old name", ["soak", "fuzz", "long"], {}, {}, None, 2, ["'long'", "./dev fuzz [SECONDS"]),
     ("a build that fails", ["build", "asan"], {},
      ALL_INSTALLED | {"cmake": "mkdir -p build/asan", "ninja": 'echo "x.cc:1: error: bad"; exit 1'}, None, 1,
      ["x.cc:1: error: bad", "build-asan.log", "the build failed"]),

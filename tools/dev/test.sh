@@ -161,5 +161,8 @@ bench() {
   if [[ $1 == step ]]; then
     run_logged optimizer_step "building the optimizer's benchmark" cmake --build build/release --target optimizer_step
   fi
+  if [[ $1 == billion ]]; then
+    run_logged billion_bench "building the benchmark of large sets" cmake --build build/release --target billion_bench
+  fi
   run_listed bench "$@"
 }
