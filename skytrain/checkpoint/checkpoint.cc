@@ -18,6 +18,7 @@ namespace {
 
 constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;
 constexpr size_t kImageChunk = size_t{16} << 20;  // bytes of one write
+constexpr size_t kHashChunk = size_t{256} << 10;  // stays in the cache between the two hashes of its bytes
 constexpr size_t kLargeImage = size_t{1} << 20;   // that another thread hashes
 
 // Hashes what goes through it, while it is still in the cache.
@@ -77,25 +78,43 @@ Manifest::File write_arrays(FileSystem& fs, const std::string& folder, std::span
   return entry;
 }
 
+// Fills in the hashes of a file and of its tensors, in one pass over the memory.
+void hash_image(std::span<const std::byte> image, Manifest::File& entry) {
+  const std::string_view text(reinterpret_cast<const char*>(image.data()), image.size());
+  const SafetensorsHeader header = parse_safetensors_header(text, image.size(), entry.name);
+  std::map<uint64_t, std::string> begins;  // of tensors; some of no bytes begin where another does
+  for (const auto& [name, info] : header.arrays) {
+    if (info.end > info.begin) begins[info.begin] = name;
+  }
+  Xxh128 whole;
+  uint64_t at = begins.empty() ? image.size() : begins.begin()->first;
+  whole.update(image.first(static_cast<size_t>(at)));
+  for (const auto& [begin, name] : begins) {
+    Xxh128 own;
+    const uint64_t end = header.arrays.at(name).end;
+    for (at = begin; at < end; at += kHashChunk) {
+      const auto piece = image.subspan(static_cast<size_t>(at), std::min<size_t>(kHashChunk, end - at));
+      own.update(piece);
+      whole.update(piece);
+    }
+    entry.tensors[name] = own.hex();
+  }
+  entry.xxh128 = whole.hex();
+}
+
 Manifest::File write_image(FileSystem& fs, const std::string& folder, std::span<const std::byte> image) {
   Manifest::File entry;
   entry.name = rank_file_name(0, 1);
   entry.bytes = image.size();
-  std::future<std::string> hash;
-  const auto hash_of = [image] {
-    Xxh128 xxh128;
-    xxh128.update(image);
-    return xxh128.hex();
-  };
-  const bool large = image.size() > kLargeImage;
-  if (large) hash = std::async(std::launch::async, hash_of);
+  std::future<void> hashing;
+  if (image.size() > kLargeImage) hashing = std::async(std::launch::async, [&] { hash_image(image, entry); });
   const auto file = fs.open_write(folder + "/" + entry.name, FileSystem::Mode::kExclusiveDirect);
   for (size_t at = 0; at < image.size(); at += kImageChunk) {
     file->append(image.subspan(at, std::min(kImageChunk, image.size() - at)));
   }
   file->sync();
   file->close();
-  entry.xxh128 = large ? hash.get() : hash_of();
+  hashing.valid() ? hashing.get() : hash_image(image, entry);
   return entry;
 }
 

@@ -33,6 +33,7 @@ struct Manifest {
     std::string name;
     uint64_t bytes = 0;
     std::string xxh128;
+    std::map<std::string, std::string> tensors;  // xxh128 of each, by name: which of them is damaged; empty: not known
   };
   std::vector<File> files;
 };
@@ -72,6 +73,9 @@ std::vector<Candidate> list_checkpoints(const FileSystem& fs, const std::string&
 std::optional<Candidate> find_newest_valid(const FileSystem& fs, const std::string& directory,
                                            std::vector<Candidate>* skipped);
 
+// The same one after reading and hashing every file of it.
+Candidate examine_content(const FileSystem& fs, Candidate candidate);
+
 // Throws Error(kData) naming the file: missing, damaged (it carries its own hash), of a later format version, or naming
 // files other than rank-<r>-of-<w>.safetensors. Does not look at the checkpoint's name.
 Manifest read_manifest(const FileSystem& fs, const std::string& checkpoint_path);
@@ -104,5 +108,7 @@ struct Retention {
 // read and hashed for that) and every stale step-*.tmp. Damaged checkpoints and folders with other names stay, for a
 // person to look at. Returns the paths that were removed.
 std::vector<std::string> prune(FileSystem& fs, const std::string& directory, const Retention& retention);
+// What prune() would remove.
+std::vector<std::string> to_be_pruned(const FileSystem& fs, const std::string& directory, const Retention& retention);
 
 }  // namespace skytrain::checkpoint

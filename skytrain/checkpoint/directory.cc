@@ -120,17 +120,19 @@ std::optional<Candidate> find_newest_valid(const FileSystem& fs, const std::stri
   return std::nullopt;
 }
 
-std::vector<std::string> prune(FileSystem& fs, const std::string& directory, const Retention& retention) {
+Candidate examine_content(const FileSystem& fs, Candidate candidate) {
+  deepen(fs, candidate);
+  return candidate;
+}
+
+std::vector<std::string> to_be_pruned(const FileSystem& fs, const std::string& directory, const Retention& retention) {
   const int64_t keep = retention.keep;
   if (keep < 1) throw Error(ErrorKind::kInternal, directory, str("asked to keep ", keep, " checkpoints"));
-  std::vector<std::string> removed;
-  if (!fs.exists(directory)) return removed;
+  std::vector<std::string> doomed;
+  if (!fs.exists(directory)) return doomed;
   for (const std::string& name : fs.list(directory)) {
-    if (!is_temporary(name) || !step_from_name(without_suffix(name))) continue;
-    fs.remove_tree(directory + "/" + name);
-    removed.push_back(directory + "/" + name);
+    if (is_temporary(name) && step_from_name(without_suffix(name))) doomed.push_back(directory + "/" + name);
   }
-
   std::vector<Candidate> valid_looking;
   for (Candidate& candidate : examine_all(fs, directory, Depth::kSizes)) {
     if (candidate.valid) valid_looking.push_back(std::move(candidate));
@@ -145,13 +147,23 @@ std::vector<std::string> prune(FileSystem& fs, const std::string& directory, con
       continue;
     }
     if (i < static_cast<size_t>(keep) || (retention.spared && retention.spared(candidate.step))) continue;
-    // Renamed first, so that a removal that is cut off leaves no half checkpoint under a checkpoint's name.
-    const std::string doomed = candidate.path + kTemporarySuffix;
-    fs.rename(candidate.path, doomed);
-    fs.remove_tree(doomed);
-    removed.push_back(candidate.path);
+    doomed.push_back(candidate.path);
   }
-  return removed;
+  return doomed;
+}
+
+std::vector<std::string> prune(FileSystem& fs, const std::string& directory, const Retention& retention) {
+  const std::vector<std::string> doomed = to_be_pruned(fs, directory, retention);
+  for (const std::string& path : doomed) {
+    if (is_temporary(path)) {
+      fs.remove_tree(path);
+      continue;
+    }
+    // Renamed first, so that a removal that is cut off leaves no half checkpoint under a checkpoint's name.
+    fs.rename(path, path + kTemporarySuffix);
+    fs.remove_tree(path + kTemporarySuffix);
+  }
+  return doomed;
 }
 
 }  // namespace skytrain::checkpoint

@@ -134,6 +134,7 @@ std::string format_manifest(const Manifest& manifest) {
   json["files"] = OrderedJson::array();
   for (const Manifest::File& file : manifest.files) {
     json["files"].push_back({{"name", file.name}, {"bytes", file.bytes}, {"xxh128", file.xxh128}});
+    if (!file.tensors.empty()) json["files"].back()["tensors"] = file.tensors;
   }
   std::string text;
   try {
@@ -184,6 +185,13 @@ Manifest parse_manifest(std::string_view text, const std::string& where) {
   for (size_t i = 0; i < files.size(); ++i) {
     const Members file(files[i], where, str("files[", i, "]."));
     manifest.files.push_back({.name = file.text("name"), .bytes = file.number("bytes"), .xxh128 = file.text("xxh128")});
+    if (!files[i].contains("tensors")) continue;
+    const Json& tensors = files[i]["tensors"];
+    if (!tensors.is_object()) members.refuse(str("files[", i, "].tensors is not a JSON object"));
+    for (const auto& [name, hash] : tensors.items()) {
+      if (!hash.is_string()) members.refuse(str("files[", i, "].tensors has a hash that is not a string"));
+      manifest.files.back().tensors[name] = hash.get<std::string>();
+    }
   }
   check_files(manifest.files, where);
   return manifest;

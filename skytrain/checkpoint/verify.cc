@@ -13,15 +13,39 @@ namespace {
 
 constexpr size_t kChunk = size_t{4} << 20;
 
-std::string hash_of(const FileSystem& fs, const std::string& path, uint64_t bytes) {
+std::string hash_of(const FileSystem& fs, const std::string& path, uint64_t begin, uint64_t end) {
   Xxh128 hash;
-  std::vector<std::byte> chunk(static_cast<size_t>(std::min<uint64_t>(bytes, kChunk)));
-  for (uint64_t at = 0; at < bytes; at += chunk.size()) {
-    const auto piece = std::span(chunk).first(static_cast<size_t>(std::min<uint64_t>(bytes - at, chunk.size())));
+  std::vector<std::byte> chunk(static_cast<size_t>(std::min<uint64_t>(end - begin, kChunk)));
+  for (uint64_t at = begin; at < end; at += chunk.size()) {
+    const auto piece = std::span(chunk).first(static_cast<size_t>(std::min<uint64_t>(end - at, chunk.size())));
     fs.read_range(path, at, piece);
     hash.update(piece);
   }
   return hash.hex();
+}
+
+constexpr size_t kMostNamed = 5;
+
+// " (tensors a, b)": those that are not what the manifest says; "" when none can be told.
+std::string damaged_tensors(const FileSystem& fs, const std::string& path, const Manifest::File& file) {
+  if (file.tensors.empty()) return "";
+  std::vector<std::string> damaged;
+  try {
+    const SafetensorsHeader header = read_safetensors_header(fs, path);
+    for (const auto& [name, hash] : file.tensors) {
+      const auto found = header.arrays.find(name);
+      if (found == header.arrays.end() || hash_of(fs, path, found->second.begin, found->second.end) != hash) {
+        damaged.push_back(printable(name));
+      }
+    }
+  } catch (const Error& error) {
+    return " (its header)";
+  }
+  if (damaged.empty()) return " (its header)";
+  const size_t count = damaged.size();
+  damaged.resize(std::min(kMostNamed, count));
+  return str(count == 1 ? " (tensor " : " (tensors ", join(damaged, ", "),
+             count > kMostNamed ? str(" and ", count - kMostNamed, " more") : "", ")");
 }
 
 // Empty when the file is fine.
@@ -32,8 +56,9 @@ std::string damage_of(const FileSystem& fs, const std::string& folder, const Man
   if (info->type != FileInfo::Type::kFile) return file.name + " is not a file";
   if (info->size != file.bytes) return str(file.name, " is ", info->size, " bytes, manifest says ", file.bytes);
   if (depth == Depth::kSizes) return "";
-  if (hash_of(fs, path, file.bytes) != file.xxh128) {
-    return file.name + " does not match its hash in the manifest: damaged, or another checkpoint's";
+  if (hash_of(fs, path, 0, file.bytes) != file.xxh128) {
+    return str(file.name, " does not match its hash in the manifest: damaged", damaged_tensors(fs, path, file),
+               ", or another checkpoint's");
   }
   read_safetensors_header(fs, path);
   return "";

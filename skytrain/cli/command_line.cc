@@ -159,6 +159,8 @@ const std::vector<Verb>& verbs() {
        add_export},
       {"report", "Make a run's report.html again", "skytrain report runs/mnist/20261130T135007Z", add_report},
       {"data", "Look into data sets", "skytrain data verify data/mnist", add_data},
+      {"checkpoint", "List, verify, compare, copy and remove checkpoints",
+       "skytrain checkpoint verify runs/mnist/20261130T135007Z", add_checkpoint},
       {"recipe", "Print every key of a recipe with type, default and meaning", "skytrain recipe", add_recipe},
       {"env", "Show what this machine offers and what is missing", "skytrain env --json", add_env},
       {"completion", "Print a completion script for a shell", "source <(skytrain completion bash)", add_completion},

@@ -28,6 +28,7 @@ void add_eval(CLI::App& app, Actions& actions);
 void add_export(CLI::App& app, Actions& actions);
 void add_report(CLI::App& app, Actions& actions);
 void add_data(CLI::App& app, Actions& actions);
+void add_checkpoint(CLI::App& app, Actions& actions);
 void add_recipe(CLI::App& app, Actions& actions);
 void add_env(CLI::App& app, Actions& actions);
 void add_completion(CLI::App& app, Actions& actions);

@@ -114,7 +114,8 @@ void RunCheckpoints::start(RunState& state, const RunPlan& plan) {
   options.before_commit = [this] { log_.sync(); };
   saved_.start_save(engine_, state, std::move(options));
   last_save_ = started_ = begin;
-  blocked_ += clock_.monotonic_seconds() - begin;
+  blocked_by_save_ = clock_.monotonic_seconds() - begin;
+  blocked_ += blocked_by_save_;
 }
 
 void RunCheckpoints::finish(RunState& state) {
@@ -134,7 +135,12 @@ void RunCheckpoints::finish(RunState& state) {
   for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
   if (!failure) {
     failures_ = 0;
-    observer_.checkpoint_saved(step, saved_.newest_path(), end - started_);
+    ++figures_.saves;
+    figures_.bytes = saved_.image_bytes();
+    figures_.last = end - started_;
+    figures_.blocked += blocked_by_save_;
+    figures_.most_blocked = std::max(figures_.most_blocked, blocked_by_save_);
+    observer_.checkpoint_saved(step, saved_.newest_path(), blocked_by_save_ + (end - begin));
   } else {
     failed(*failure);
   }
@@ -153,6 +159,7 @@ void RunCheckpoints::wait_for_snapshot() {
   const double waited = clock_.monotonic_seconds() - begin;
   blocked_ += waited;
   blocked_in_step_ += waited;
+  blocked_by_save_ += waited;
 }
 
 }  // namespace skytrain::train

@@ -54,6 +54,13 @@ class RunCheckpoints {
   void wait_for_snapshot();
   bool saved(uint64_t step) const;  // committed
 
+  struct Figures {
+    uint64_t saves = 0, bytes = 0;         // committed; of a file
+    double blocked = 0, most_blocked = 0;  // seconds that training waited for saves beside it, and for one of them
+    double last = 0;                       // seconds of the last save, from its beginning to its end
+  };
+  const Figures& figures() const { return figures_; }
+
  private:
   bool due_by_time(const RunPlan& plan) const;
   void start(RunState& state, const RunPlan& plan);
@@ -70,8 +77,10 @@ class RunCheckpoints {
   std::optional<AutoCadence> auto_;
   double last_save_, started_ = 0;
   double blocked_in_step_ = 0;
-  double blocked_ = 0;  // seconds that training waited, not in RunState::checkpoint_seconds yet
-  int failures_ = 0;    // in a row
+  double blocked_ = 0;          // seconds that training waited, not in RunState::checkpoint_seconds yet
+  double blocked_by_save_ = 0;  // by the one that is going on
+  int failures_ = 0;            // in a row
+  Figures figures_;
 };
 
 }  // namespace skytrain::train

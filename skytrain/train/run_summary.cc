@@ -22,7 +22,8 @@ OrderedJson bad_samples_json(const data::BadSamples& bad) {
 }  // namespace
 
 OrderedJson run_summary(bool interrupted, const RunState& state, uint64_t samples, const recipe::Recipe& recipe,
-                        Engine& engine, const std::optional<data::ReadAhead::Figures>& input, const UsedData& train,
+                        Engine& engine, const std::optional<data::ReadAhead::Figures>& input,
+                        const RunCheckpoints::Figures& saving, const UsedData& train,
                         const std::optional<UsedData>& eval) {
   const double seconds = state.time.total();
   OrderedJson summary = {{"status", interrupted ? "interrupted" : "complete"},
@@ -55,6 +56,12 @@ OrderedJson run_summary(bool interrupted, const RunState& state, uint64_t sample
   summary["time"] = to_json(state.time);
   summary["time"]["evaluation_s"] = state.evaluation_seconds;
   summary["time"]["checkpoint_s"] = state.checkpoint_seconds;
+  if (saving.saves > 0)
+    summary["saving"] = {{"saves", saving.saves},
+                         {"bytes", saving.bytes},
+                         {"blocked_s", saving.blocked},
+                         {"most_blocked_s", saving.most_blocked},
+                         {"last_s", saving.last}};
   if (input) summary["data"] = to_json(*input);
   summary["data_fingerprint"]["train"] = train.info.fingerprint;
   if (eval) summary["data_fingerprint"]["eval"] = eval->info.fingerprint;

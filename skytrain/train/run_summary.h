@@ -12,6 +12,7 @@
 #include "skytrain/data/read_ahead.h"
 #include "skytrain/recipe/recipe.h"
 #include "skytrain/train/engine.h"
+#include "skytrain/train/run_checkpoints.h"
 #include "skytrain/train/run_state.h"
 
 namespace skytrain::train {
@@ -25,7 +26,8 @@ struct UsedData {
 // interrupted: the run was stopped on request. samples: consumed. recipe: with auto decided. input: of the pipeline
 // that made batches ahead, if there was one.
 OrderedJson run_summary(bool interrupted, const RunState& state, uint64_t samples, const recipe::Recipe& recipe,
-                        Engine& engine, const std::optional<data::ReadAhead::Figures>& input, const UsedData& train,
+                        Engine& engine, const std::optional<data::ReadAhead::Figures>& input,
+                        const RunCheckpoints::Figures& saving, const UsedData& train,
                         const std::optional<UsedData>& eval);
 
 }  // namespace skytrain::train

@@ -45,6 +45,7 @@ class SavedState {
   bool saving() const { return background_.going_on(); }
   bool save_is_done() const { return background_.done(); }
   uint64_t saving_step() const { return saving_step_; }
+  uint64_t image_bytes() const { return image_.file().size(); }  // of the last save
   // Waits for the end of the save. Old checkpoints that can't be removed are no reason to end a run: a line about them
   // goes to `notes`. Throws what commit() throws, and Error(kDiverged) when a weight is not finite: then nothing was
   // written.

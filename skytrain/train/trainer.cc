@@ -433,11 +433,12 @@ class Run {
     outcome.state = state_;
     outcome.samples = samples();
     outcome.checkpoint = saved_->newest_path();
-    outcome.summary = run_summary(
-        interrupted, state_, outcome.samples, recipe_, *engine_,
-        prefetcher_ ? std::optional(prefetcher_->figures()) : std::nullopt, {train_data_->info(), feed_->bad_samples()},
-        evaluation_ ? std::optional(UsedData{evaluation_->set().info(), evaluation_->set().bad_samples()})
-                    : std::nullopt);
+    outcome.summary =
+        run_summary(interrupted, state_, outcome.samples, recipe_, *engine_,
+                    prefetcher_ ? std::optional(prefetcher_->figures()) : std::nullopt, checkpoints_->figures(),
+                    {train_data_->info(), feed_->bad_samples()},
+                    evaluation_ ? std::optional(UsedData{evaluation_->set().info(), evaluation_->set().bad_samples()})
+                                : std::nullopt);
     return outcome;
   }
 

@@ -4,15 +4,19 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 
+#include <atomic>
 #include <cerrno>
+#include <map>
 
 #include "skytrain/base/error.h"
+#include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
 #include "skytrain/recipe/resolve.h"
 
 namespace skytrain::train {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -39,11 +43,16 @@ devices: 1
 class Listener : public TrainObserver {
  public:
   void started(const RunStarted&) override {}
-  void progress(const StepReport& report) override { step = report.step; }
+  void progress(const StepReport& report) override {
+    step = report.step;
+    if (clock != nullptr) clock->advance(seconds_of_step);
+  }
   void note(bool, const std::string& line) override { notes.push_back(line); }
   void checkpoint_saved(uint64_t at, const std::string&, double) override { saved.push_back(at); }
   void evaluated(const Evaluation& evaluation) override { evaluations.push_back(evaluation); }
 
+  FakeClock* clock = nullptr;
+  double seconds_of_step = 0;
   uint64_t step = 0;
   std::vector<std::string> notes;
   std::vector<uint64_t> saved;
@@ -77,6 +86,8 @@ class TrainerTest : public testing::Test {
   TrainOutcome run(
       const std::vector<std::string>& sets, const std::function<bool()>& stop = [] { return false; }) {
     listener = Listener();
+    listener.clock = &clock;
+    listener.seconds_of_step = clock_steps;
     const TrainOptions options{
         .recipe = recipe::resolve_text(kRecipe, "case.yaml", "/", sets).recipe, .run_directory = kRun, .resume = true};
     return train(fs, clock, options, listener, stop);
@@ -102,6 +113,7 @@ class TrainerTest : public testing::Test {
   OneCore one_core;
   MemoryFileSystem fs;
   FakeClock clock;
+  double clock_steps = 0;
   Listener listener;
 };
 
@@ -150,6 +162,84 @@ TEST_F(TrainerTest, AnEvaluationThatIsNanKeepsNoCheckpointOfItsStep) {
   EXPECT_THAT(refusal(ErrorKind::kDiverged, {"train.optimizer.lr=1e25", "eval.every=1 steps"}),
               HasSubstr("the evaluation loss is NaN or infinite after step 1\n  no checkpoint had been saved yet"));
   EXPECT_THAT(saved_steps(), IsEmpty());
+}
+
+// A save failed once, and the run was over.
+TEST_F(TrainerTest, ASaveThatFailsIsTriedAgainAtTheNext) {
+  int failures = 1;
+  fs.set_fault([&](std::string_view call, const std::string& path) {
+    return call == "mkdir" && path.find("step-00000002") != std::string::npos && failures-- > 0 ? ENOSPC : 0;
+  });
+  const TrainOutcome outcome = run({"checkpoint.every=2 steps", "checkpoint.keep=10"});
+  EXPECT_EQ(outcome.state.step, 10u);
+  EXPECT_EQ(saved_steps(), (std::vector<uint64_t>{10, 8, 6, 4}));
+  EXPECT_THAT(listener.notes,
+              Contains(AllOf(HasSubstr("the checkpoint of step 2 could not be saved, training goes on: "),
+                             HasSubstr("No space left"))));
+}
+
+TEST_F(TrainerTest, SavesThatFailOneAfterTheOtherEndTheRun) {
+  fs.set_fault([](std::string_view call, const std::string& path) {
+    return call == "mkdir" && path.find("step-") != std::string::npos && path.find("step-00000002") == std::string::npos
+               ? EIO
+               : 0;
+  });
+  EXPECT_THAT(refusal(ErrorKind::kEnvironment, {"checkpoint.every=1 steps", "checkpoint.keep=10"}),
+              HasSubstr("nput/output error"));
+  EXPECT_EQ(saved_steps(), (std::vector<uint64_t>{2}));
+}
+
+// A run whose last state is not on the disk has not ended well.
+TEST_F(TrainerTest, TheLastSaveMustNotFail) {
+  fs.set_fault([](std::string_view call, const std::string& path) {
+    return call == "mkdir" && path.find("step-00000010") != std::string::npos ? ENOSPC : 0;
+  });
+  EXPECT_THAT(refusal(ErrorKind::kEnvironment, {"checkpoint.every=5 steps"}), HasSubstr("No space left"));
+  EXPECT_EQ(saved_steps(), (std::vector<uint64_t>{5}));
+}
+
+TEST_F(TrainerTest, WhatIsKeptForGoodStays) {
+  run({"checkpoint.every=1 steps", "checkpoint.keep=1", "checkpoint.keep_every=4 steps"});
+  EXPECT_EQ(saved_steps(), (std::vector<uint64_t>{10, 8, 4}));
+}
+
+// What is saved beside the training is the state of its step, though training went on meanwhile.
+TEST_F(TrainerTest, ACheckpointHoldsTheStateOfItsStep) {
+  run({"checkpoint.every=1 steps", "checkpoint.keep=10", "train.optimizer={name: adam, lr: 0.01}"});
+  std::map<uint64_t, std::string> saved;
+  for (const auto& found : checkpoint::list_checkpoints(fs, kCheckpoints, /*hash=*/true))
+    saved[found.step] = fs.read_file(found.path + "/rank-0-of-1.safetensors");
+  ASSERT_EQ(saved.size(), 10u);
+  for (const uint64_t step : {1u, 4u, 7u}) {
+    fs.remove_tree(kRun);
+    fs.make_directories(kRun);
+    run({"checkpoint.every=[]", "train.optimizer={name: adam, lr: 0.01}"}, [&] { return listener.step == step; });
+    ASSERT_EQ(saved_steps(), std::vector<uint64_t>{step});
+    EXPECT_EQ(fs.read_file(str(kCheckpoints, "/", checkpoint::checkpoint_name(step), "/rank-0-of-1.safetensors")),
+              saved[step]);
+  }
+}
+
+// The clock asks for a save while one is being written: it is taken when that one is done, and none piles up.
+TEST_F(TrainerTest, ASlowDiskDoesNotMakeSavesPileUp) {
+  std::atomic<int> writing = 0, most = 0;
+  fs.set_fault([&](std::string_view call, const std::string& path) {
+    if (path.find("/checkpoints/step-") == std::string::npos) return 0;
+    if (call == "mkdir") most = std::max(most.load(), ++writing);
+    if (call == "rename") --writing;
+    return 0;
+  });
+  clock_steps = 100;  // seconds of each step
+  run({"checkpoint.every=[1 s]", "checkpoint.keep=10"});
+  EXPECT_EQ(most, 1);
+  EXPECT_THAT(saved_steps(), Contains(10u));
+  EXPECT_GT(saved_steps().size(), 1u);
+}
+
+TEST_F(TrainerTest, AutoSavesByTheClock) {
+  clock_steps = 3600;
+  run({"checkpoint.every=auto", "checkpoint.mtbf=10 h", "checkpoint.keep=10"});
+  EXPECT_GT(saved_steps().size(), 3u);
 }
 
 // The disk was full as well, and the user read of the disk alone.

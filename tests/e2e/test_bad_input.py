@@ -400,18 +400,14 @@ def test_full_disk_at_the_start(trained_place, size):
         check(trained_place.train(), ENVIRONMENT, "No space left on device")
 
 
-def test_disk_that_fills_up_keeps_the_checkpoints_that_were_saved(trained_place):
+def test_disk_that_fills_up_keeps_the_newest_checkpoints(trained_place):
     edit(trained_place, "every: [1 epoch], keep: 3", "every: [1 steps], keep: 100")
-    with Mounted(trained_place.runs, 4096) as disk:  # a checkpoint has 260 KiB, and there would be 32
+    with Mounted(trained_place.runs, 4096):  # a checkpoint has 260 KiB, and there would be 32
         result = trained_place.train()
-        check(result, ENVIRONMENT, "No space left on device")
+        assert result.code == 0 and "the disk is nearly full: " in result.err and "removed to make room" in result.err, result
         run = trained_place.run_directory()
         saved = checkpoints(run)
-        assert len(saved) > 3 and not list((run / "checkpoints").glob("*.tmp"))
-        assert [line["step"] for line in metrics(run)][:max(saved)] == list(range(1, max(saved) + 1))
-        disk.remount("size=65536k")  # somebody has made room
-        result = trained_place.train()
-        assert result.code == 0 and f"continuing after step {max(saved)}" in result.err, result
+        assert max(saved) == 32 and len(saved) < 16 and not list((run / "checkpoints").glob("*.tmp"))
         assert [line["step"] for line in metrics(run)] == list(range(1, 33))
 
 
