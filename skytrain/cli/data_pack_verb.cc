@@ -141,7 +141,7 @@ void add_data_pack(CLI::App& app, Actions& actions) {
   sub->add_option("--format", flags->format, "mds (MosaicML Streaming) or webdataset (tar archives)")
       ->capture_default_str();
   sub->add_option("--compression", flags->compression, "mds: none, zstd or zstd:LEVEL")->capture_default_str();
-  sub->add_option("--shard-size", flags->shard_size, "The most that a shard takes, before compression")
+  sub->add_option("--shard-size", flags->shard_size, "The most that the samples of a shard take, before compression")
       ->capture_default_str()
       ->type_name("SIZE");
   sub->add_option("--threads", flags->threads, "Shards that are written at a time; 0: one a core")

@@ -30,8 +30,8 @@ struct DatasetInfo {
   int64_t values = 0;                      // float values of a sample's target; 0: the target is a class
   std::vector<std::string> class_names;    // by label; empty: the format names none
   std::vector<std::string> feature_names;  // by channel; empty: the format names none
-  std::string format;                      // "idx", "cifar10", "imagefolder", "webdataset", "mds", "csv", "jsonl", "synthetic"
-  std::string fingerprint;                 // 32 hex digits that tell one content from another (docs/data.md)
+  std::string format;       // "idx", "cifar10", "imagefolder", "webdataset", "mds", "csv", "jsonl", "synthetic"
+  std::string fingerprint;  // 32 hex digits that tell one content from another (docs/data.md)
   uint64_t bytes_in_memory = 0;
   std::vector<std::string> notes;  // what people should know: files passed over, classes without samples; one line each
 };

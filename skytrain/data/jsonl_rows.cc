@@ -22,6 +22,9 @@ struct Column {
   size_t first = 0, count = 0;  // places in the row of features, or in that of values
 };
 
+// Of a row. Their names alone are a hundred megabytes.
+constexpr size_t kMostFeatures = 1'000'000;
+
 struct Columns {
   std::vector<Column> columns;  // as the first line has them
   bool has_class = false;
@@ -66,6 +69,10 @@ Columns find_columns(const JsonlReader& reader, const recipe::DatasetSpec& spec,
       targets[static_cast<size_t>(target - spec.target.begin())] = &field;
       found.columns.push_back({field.key, true, field.kind == Kind::kNumbers, 0, 0});
     }
+  }
+  if (found.features > kMostFeatures) {
+    throw Error(ErrorKind::kData, reader.where(),
+                str("has ", found.features, " numbers, and a row may have ", kMostFeatures));
   }
   size_t values = 0;
   for (const Field* field : targets) values += field->kind == Kind::kNumbers ? field->count : 1;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <limits>
 #include <set>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "skytrain/base/text.h"
 #include "skytrain/data/fingerprint.h"
 #include "skytrain/data/folder_text.h"
+#include "skytrain/data/label_column.h"
 #include "skytrain/data/mds_sample.h"
 #include "skytrain/data/parallel.h"
 
@@ -154,7 +154,7 @@ Mds::Table Mds::read_table(size_t shard) const {
 int32_t Mds::read_label(std::span<const uint8_t> bytes, const Place& place) const {
   const uint64_t value = little_endian(bytes);
   const bool negative = index_.label_is_signed() && (bytes.back() & 0x80) != 0;
-  const bool number = !negative && value < static_cast<uint64_t>(std::numeric_limits<int32_t>::max());
+  const bool number = !negative && value < LabelColumn::kMostClasses;
   if (number && (outputs_ == 0 || value < static_cast<uint64_t>(outputs_))) return static_cast<int32_t>(value);
   const std::string where = str(store_.path(place.shard), "[", place.sample, "]");
   const std::string column = str("column \"", printable(index_.columns[index_.label].name), "\" holds ");

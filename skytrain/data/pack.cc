@@ -125,12 +125,23 @@ class Packer {
         throw Error(ErrorKind::kData, folder_, "holds the pack of another data set, or with other options",
                     "choose another folder, or remove this one");
       }
-      if (!line.contains("shard")) continue;
-      const size_t shard = line["shard"].get<size_t>();
+      if (!is_line_of_shard(line)) continue;
+      const size_t shard = line["shard"].get<size_t>();  // before the line moves
       found_[shard] = std::move(line);
     }
     torn_ = begin != text.size();
     if (begin == 0) throw Error(ErrorKind::kData, path(kList), "is damaged", "remove the folder, and pack again");
+  }
+
+  // As pack_shard() wrote it; anything else is as good as none.
+  bool is_line_of_shard(const Json& line) const {
+    const auto is_number = [&](const char* key) { return line.contains(key) && line[key].is_number_unsigned(); };
+    const auto is_text = [&](const char* key) { return line.contains(key) && line[key].is_string(); };
+    if (!is_number("shard") || !is_number("samples") || !is_number("bytes") || !is_text("file") || !is_text("xxh64")) {
+      return false;
+    }
+    if (!compression_.empty() && (!is_number("raw_bytes") || !is_text("raw_xxh64"))) return false;
+    return line["file"] == file_name(line["shard"].get<size_t>()) + (compression_.empty() ? "" : ".zstd");
   }
 
   bool is_as_listed(const Json& line) const {

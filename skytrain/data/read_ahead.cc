@@ -70,13 +70,14 @@ void ReadAhead::take(uint64_t ticket, const std::function<void(int)>& use) {
   const size_t index = ticket % places_.size();
   Place& place = places_[index];
   std::unique_lock lock(mutex_);
-  const auto is_ready = [&] { return place.state == Place::State::kReady && place.ticket == ticket; };
+  const auto is_ready = [&] { return stop_ || (place.state == Place::State::kReady && place.ticket == ticket); };
   double waited = 0;
   if (!is_ready()) {
     const double begin = now();
     ready_.wait(lock, is_ready);
     waited = now() - begin;
   }
+  if (stop_) throw Cancelled();
   if (ticket >= options_.first + places_.size()) {  // nobody could have been ahead of the first
     figures_.waiting += waited;
     consider_threads(waited);
@@ -90,8 +91,16 @@ void ReadAhead::take(uint64_t ticket, const std::function<void(int)>& use) {
   place.state = Place::State::kFree;
   ++figures_.tickets;
   lock.unlock();
-  free_.notify_one();
+  // All of them: the one that is told may find that a place before this one is still taken, and sleep again.
+  free_.notify_all();
   if (failure) std::rethrow_exception(failure);
+}
+
+void ReadAhead::cancel() {
+  const std::lock_guard lock(mutex_);
+  stop_ = true;
+  ready_.notify_all();
+  free_.notify_all();
 }
 
 void ReadAhead::consider_threads(double waited) {

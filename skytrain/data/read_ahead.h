@@ -37,6 +37,13 @@ class ReadAhead {
   // several threads at a time, as long as nobody leaves more than `places` - 1 tickets out.
   void take(uint64_t ticket, const std::function<void(int place)>& use);
 
+  // What take() throws from then on, at once: for takers that wait for what nobody will take before them.
+  class Cancelled : public std::exception {
+   public:
+    const char* what() const noexcept override { return "what was read ahead is not wanted any more"; }
+  };
+  void cancel();
+
   struct Figures {
     int threads = 0;
     double filling = 0;  // seconds of all threads, on the wall

@@ -100,5 +100,16 @@ TEST(ReadAhead, TakersThatWaitGetMoreThreads) {
   EXPECT_LE(enough.figures().threads, 2);
 }
 
+// A taker failed and left its tickets where they were: the other one waited for ever.
+TEST(ReadAhead, TakersThatWaitAreToldWhenItIsCancelled) {
+  ReadAhead ahead({.first = 0, .end = 100, .places = 2, .least_threads = 1, .most_threads = 1},
+                  [](uint64_t, int) { return true; });
+  std::thread taker([&] { EXPECT_THROW(ahead.take(5, [](int) {}), ReadAhead::Cancelled); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ahead.cancel();
+  taker.join();
+  EXPECT_THROW(ahead.take(0, [](int) {}), ReadAhead::Cancelled);
+}
+
 }  // namespace
 }  // namespace skytrain::data

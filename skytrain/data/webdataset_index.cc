@@ -1,13 +1,13 @@
 #include "skytrain/data/webdataset_index.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
 #include "skytrain/data/fingerprint.h"
 #include "skytrain/data/folder_text.h"
+#include "skytrain/data/label_column.h"
 #include "skytrain/data/tar.h"
 #include "skytrain/data/webdataset_names.h"
 
@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMostPassedOver = 20;
 constexpr size_t kLongestLabel = 64;  // bytes of a .cls
-constexpr int64_t kHighestLabel = std::numeric_limits<int32_t>::max() - 1;
+constexpr int64_t kHighestLabel = static_cast<int64_t>(LabelColumn::kMostClasses) - 1;
 
 class Indexer {
  public:

@@ -1,6 +1,7 @@
 #include "skytrain/train/data_feed.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <array>
@@ -155,15 +156,11 @@ Batch DataFeed::batch(const data::Slot& slot) const {
 }
 
 Batch DataFeed::largest_batch(int64_t samples) const {
-  data::Slot slot{.count = uint64_t(samples)};
-  if (buckets_) {
-    slot.bucket = buckets_->largest();
-    slot.begin = bucket_begins_[slot.bucket];
-    slot.count = std::min<uint64_t>(slot.count, buckets_->samples()[slot.bucket]);
-  }
-  Batch batch;
-  fill(slot, full_shape(slot.bucket), batch.images, batch.target);
-  return batch;
+  const image::Size shape = full_shape(buckets_ ? buckets_->largest() : 0);
+  return {at::zeros({samples, dataset_.info().channels, shape.height, shape.width}, at::kFloat, std::nullopt,
+                    std::nullopt, std::nullopt)
+              .contiguous(image_format_),
+          target_values_ == 0 ? at::zeros({samples}, at::kLong) : at::zeros({samples, target_values_}, at::kFloat)};
 }
 
 }  // namespace skytrain::train

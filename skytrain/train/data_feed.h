@@ -44,7 +44,7 @@ class DataFeed {
 
   // The slot in tensors of its own.
   Batch batch(const data::Slot& slot) const;
-  // The first samples of the first epoch, in the largest shape of the run: for measurements.
+  // Zeros in the largest shape of the run: for measurements of memory.
   Batch largest_batch(int64_t samples) const;
   // Height and width of all shapes that batches can have, the largest first.
   std::vector<image::Size> shapes() const;

@@ -14,6 +14,7 @@
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
 #include "skytrain/data/mix.h"
+#include "skytrain/data/read_ahead.h"
 #include "skytrain/train/engine_parts.h"
 
 namespace skytrain::train {
@@ -128,9 +129,20 @@ void Engine::for_each_replica(const std::function<void(int)>& work) {
 }
 
 void Engine::rethrow_failure() {
+  const auto is_consequence = [](const std::exception_ptr& failure) {
+    try {
+      std::rethrow_exception(failure);
+    } catch (const data::ReadAhead::Cancelled&) {
+      return true;
+    } catch (...) {
+      return false;
+    }
+  };
   std::exception_ptr first;
   for (const auto& replica : replicas_)
-    if (std::exception_ptr failure = std::exchange(replica->failure, nullptr); failure && !first) first = failure;
+    if (std::exception_ptr failure = std::exchange(replica->failure, nullptr);
+        failure && (!first || is_consequence(first)))
+      first = failure;
   if (first) std::rethrow_exception(first);
 }
 
@@ -150,6 +162,7 @@ StepResult Engine::step(const data::Slots& slots, uint64_t step, const StepSetti
   job_->settings = settings;
   job_->loss_scale = scaled ? scaler_.scale() : 1;
   job_->fill = &fill;
+  job_->failed = false;
   const double begin = steady_seconds();
   job_->barrier.arrive_and_wait();
   run_step(*replicas_[0]);

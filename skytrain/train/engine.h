@@ -97,6 +97,10 @@ class Engine {
   // Called in each step when all gradients are there, before anything of the state changes.
   void set_before_update(std::function<void()> before_update) { before_update_ = std::move(before_update); }
 
+  // Called by a replica whose part of a step threw: so that nobody goes on waiting for what it would have done. Others
+  // may throw data::ReadAhead::Cancelled then, which is no reason of its own.
+  void set_on_failure(std::function<void()> on_failure) { on_failure_ = std::move(on_failure); }
+
   int replicas() const { return options_.replicas; }
   const Options& options() const { return options_; }
   // Replica 0's model holds the committed parameters and buffers.
@@ -150,7 +154,7 @@ class Engine {
   GradScaler scaler_;
   PhasePeaks peaks_;
   std::vector<at::Tensor> averages_;  // of the parameters; empty without Options::ema
-  std::function<void()> before_update_;
+  std::function<void()> before_update_, on_failure_;
   std::unique_ptr<Job> job_;
 };
 

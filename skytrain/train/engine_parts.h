@@ -3,6 +3,7 @@
 // What engine.cc (threads and their order) and engine_step.cc (the work of a step) share.
 
 #pragma once
+#include <atomic>
 #include <chrono>
 #include <exception>
 #include <functional>
@@ -74,6 +75,7 @@ struct Engine::Job {
   StepSettings settings;
   float loss_scale = 1;
   const FillSlot* fill = nullptr;
+  std::atomic<bool> failed = false;  // a replica's gradients: the others need not go on with theirs
   const std::function<void(int)>* work = nullptr;
   std::vector<at::Tensor> start_buffers;  // of the step: what each slot begins with
 };

@@ -22,7 +22,11 @@ void Engine::run_step(Replica& replica) {
   // A phase that throws leaves its error in the replica and a flag that stops the others at the next barrier: every
   // replica passes all barriers of a step, whatever happens.
   const auto guarded = [&replica](bool& ok, const auto& phase) { ok = guarded_by(replica, phase) && ok; };
-  guarded(replica.finite, [&] { compute_gradients(replica); });
+  if (!guarded_by(replica, [&] { compute_gradients(replica); })) {
+    replica.finite = false;
+    job_->failed = true;
+    if (on_failure_) on_failure_();
+  }
   Lap lap;
   const auto meet = [&] {  // all replicas
     lap.to(replica.time.optimizer);
@@ -81,7 +85,7 @@ void Engine::compute_gradients(Replica& replica) {
   lap.to(replica.time.other);
   const double step_samples = double(job_->slots->step_samples(job_->step));
   for (const data::Slot& slot : job_->slots->deal(job_->step, replica.index, options_.replicas))
-    if (slot.count > 0) compute_slot(replica, slot, step_samples);
+    if (slot.count > 0 && !job_->failed) compute_slot(replica, slot, step_samples);
   // A replica without samples in a short last step takes part with zeros, as do frozen parameters.
   for (const tensor::NamedTensor& parameter : model.parameters())
     if (!parameter.tensor.grad().defined()) parameter.tensor.mutable_grad() = at::zeros_like(parameter.tensor.detach());
@@ -100,12 +104,12 @@ void Engine::compute_slot(Replica& replica, const data::Slot& slot, double step_
     replica.target = options_.target_values == 0 ? at::empty({full}, at::kLong)
                                                  : at::empty({full, options_.target_values}, options_.dtype);
   }
-  for (size_t i = 0; i < model.buffers().size(); ++i) model.buffers()[i].tensor.copy_(job_->start_buffers[i]);
   lap.to(replica.time.other);
   (*job_->fill)(slot, replica.images, replica.target);
   lap.to(replica.time.data);
   const int64_t count = replica.images.size(0);
   if (count == 0) return;
+  for (size_t i = 0; i < model.buffers().size(); ++i) model.buffers()[i].tensor.copy_(job_->start_buffers[i]);
 
   if (options_.replicas == 1) seed_dropout(slot);
   at::Tensor loss;
@@ -198,8 +202,12 @@ void Engine::merge_buffers() {
   for (const auto& replica : replicas_) weight += replica->buffer_weight;
   for (size_t i = 0; i < job_->start_buffers.size(); ++i) {
     const at::Tensor& committed = job_->start_buffers[i];
-    if (!committed.is_floating_point()) {  // counters: one step is one step
-      committed.copy_(replicas_[0]->model->buffers()[i].tensor);
+    if (!committed.is_floating_point()) {  // counters: one step is one step, of whoever had samples
+      for (const auto& replica : replicas_) {
+        if (replica->buffer_weight == 0) continue;
+        committed.copy_(replica->model->buffers()[i].tensor);
+        break;
+      }
       continue;
     }
     committed.copy_(replicas_[0]->buffer_sums[i]);

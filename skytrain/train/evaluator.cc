@@ -134,7 +134,14 @@ OrderedJson to_json(const EvaluationDetails& details, const data::Dataset& datas
   if (bytes > kMaxPictureBytes || info.elements != data::Elements::kUint8) return json;
   data::Scratch scratch;
   for (const Mistake& mistake : details.mistakes) {
-    const char* pixels = reinterpret_cast<const char*>(dataset.pixels(mistake.index, scratch));
+    const char* pixels = nullptr;
+    try {
+      pixels = reinterpret_cast<const char*>(dataset.pixels(mistake.index, scratch));
+    } catch (const Error& error) {
+      // Where only a part of it was looked at, the damage may lie in the rest.
+      if (error.kind() != ErrorKind::kData) throw;
+      continue;
+    }
     json["mistakes"].push_back({{"index", mistake.index},
                                 {"name", dataset.name(mistake.index)},
                                 {"label", mistake.label},

@@ -27,6 +27,9 @@ class Prefetcher {
   // As train::FillSlot. Rethrows what making the batch threw. Steps from the first on, each once.
   void take(uint64_t step, const data::Slot& slot, at::Tensor& images, at::Tensor& target);
 
+  // Ends all that wait in take(), now and later, with data::ReadAhead::Cancelled.
+  void cancel() { ahead_.cancel(); }
+
   data::ReadAhead::Figures figures() const { return ahead_.figures(); }
 
  private:

@@ -17,13 +17,14 @@ constexpr double kExpectedBytesPerSecond = 4e9;
 }  // namespace
 
 RunCheckpoints::RunCheckpoints(Clock& clock, const recipe::CheckpointSpec& spec, SavedState& saved, Engine& engine,
-                               RunLog& log, TrainObserver& observer)
+                               RunLog& log, TrainObserver& observer, std::function<void()> complete)
     : clock_(clock),
       spec_(spec),
       saved_(saved),
       engine_(engine),
       log_(log),
       observer_(observer),
+      complete_(std::move(complete)),
       last_save_(clock.monotonic_seconds()) {
   engine_.set_before_update([this] { wait_for_snapshot(); });
   const auto is_auto = [](const recipe::Duration& every) { return every == recipe::Duration::automatic(); };
@@ -43,10 +44,6 @@ RunCheckpoints::~RunCheckpoints() {
 }
 
 bool RunCheckpoints::saved(uint64_t step) const { return saved_.newest_step() == step; }
-
-bool RunCheckpoints::due(const RunState& state, const RunPlan& plan) const {
-  return plan.checkpoint_due_by_progress(state.step) || due_by_time(plan);
-}
 
 bool RunCheckpoints::due_by_time(const RunPlan& plan) const {
   const double since = clock_.monotonic_seconds() - last_save_;
@@ -104,6 +101,7 @@ bool RunCheckpoints::wait_for_other(RunState& state) {
 
 void RunCheckpoints::start(RunState& state, const RunPlan& plan) {
   const double begin = clock_.monotonic_seconds();
+  complete_();
   log_.flush();
   std::optional<uint64_t> best;
   if (spec_.best && state.best) best = state.best->step;

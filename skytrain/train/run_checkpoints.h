@@ -8,6 +8,7 @@
 
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -31,18 +32,16 @@ class RunCheckpoints {
   static constexpr double kMostSecondsOfWaiting = 30;
 
   // All of these outlive this object. log: its lines are on the disk before a checkpoint of their step counts.
+  // complete: called before a save, brings the state that is given to the calls below up to date.
   RunCheckpoints(Clock& clock, const recipe::CheckpointSpec& spec, SavedState& saved, Engine& engine, RunLog& log,
-                 TrainObserver& observer);
+                 TrainObserver& observer, std::function<void()> complete);
   ~RunCheckpoints();  // waits for the save that is going on
   RunCheckpoints(const RunCheckpoints&) = delete;
   RunCheckpoints& operator=(const RunCheckpoints&) = delete;
 
-  // After a step: takes note of a save that has ended, and begins one that is due. REQUIRES for all that save: state is
-  // whole, that of the scaler and others included. Throws Error(kDiverged) when a weight was not finite, and what the
-  // last of kMostFailures threw.
+  // After a step: takes note of a save that has ended, and begins one that is due. Throws Error(kDiverged) when a
+  // weight was not finite, and what the last of kMostFailures threw.
   void after_step(RunState& state, const RunPlan& plan, double step_seconds);
-  // Whether after_step() will save: so that the caller completes the state only then.
-  bool due(const RunState& state, const RunPlan& plan) const;
   // At once, whatever else; returns when it is committed. Nothing to do when the state is saved already.
   void save_now(RunState& state, const RunPlan& plan);
   // Begins a save, for another reason than time.
@@ -74,6 +73,7 @@ class RunCheckpoints {
   Engine& engine_;
   RunLog& log_;
   TrainObserver& observer_;
+  const std::function<void()> complete_;
   std::optional<AutoCadence> auto_;
   double last_save_, started_ = 0;
   double blocked_in_step_ = 0;

@@ -70,7 +70,8 @@ std::pair<std::string, std::string> measure_precision(const recipe::Recipe& reci
   for (;; slot.count = (slot.count + 1) / 2) {
     tensor::take_last_out_of_memory();  // what happened before is not of this measurement
     try {
-      const Batch batch = feed.batch(slot);
+      Batch batch = feed.batch(slot);
+      if (batch.images.size(0) == 0) batch = feed.largest_batch(int64_t(slot.count));  // all are damaged
       const PrecisionChoice choice =
           choose_precision(model, options.loss, batch.images.contiguous(options.memory_format), batch.target);
       return {to_string(choice.precision), choice.reason};

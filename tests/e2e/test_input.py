@@ -82,6 +82,19 @@ def test_a_damaged_picture_is_named_by_the_run_that_meets_it(place, pictures):
     assert result.code == 4 and "dog/07.png" in result.err, result
 
 
+# The other replica waited for ever for a batch that only the one that failed would have made room for.
+def test_a_damaged_picture_ends_a_run_of_two_devices(place, pictures):
+    for name in ("cat", "dog"):
+        for index in range(15):
+            if index % 4 == 1:
+                victim = place.folder / f"pictures/{name}/{index:02}.png"
+                victim.write_bytes(victim.read_bytes()[:-30])
+    for workers in (1, 2):
+        result = place.train(*pictures, "--set", "data.eval=null", "--set", "devices=2", "--set", "train.batch=30", "--set",
+                             "train.slot=1", "--set", f"data.workers={workers}", "--runs", f"runs-{workers}")
+        assert result.code == 4 and ".png" in result.err, result
+
+
 def test_damaged_pictures_are_left_out_named_and_counted(place, pictures):
     names = ["cat/03.png", "dog/07.png"]
     for name in names:
