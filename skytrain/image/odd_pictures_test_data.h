@@ -51,6 +51,7 @@ inline std::map<std::string, std::string> odd_pictures() {
     }
   };
   std::vector<png_color> colours;
+  colours.reserve(256);
   for (int i = 0; i < 256; ++i) {
     colours.push_back({static_cast<png_byte>(i), static_cast<png_byte>(3 * i), static_cast<png_byte>(255 - i)});
   }
