@@ -25,8 +25,8 @@ inline constexpr int kMutationsOfEach = 500;
 
 // What a scratch may keep of what is looked at here: 64 MiB of each of four buffers and of libjpeg's memory.
 inline constexpr size_t kMostKept = size_t{5 * 64} << 20;
-// The largest pictures that are not refused have 600 MB of pixels, of which no file of these reaches many.
-inline constexpr uint64_t kMostGrowth = uint64_t{600} << 20;
+// Of two scratches, each with the 600 MB of pixels that the largest pictures have which are not refused.
+inline constexpr uint64_t kMostGrowth = uint64_t{1200} << 20;
 
 struct MutationCounts {
   int decoded = 0, refused = 0;

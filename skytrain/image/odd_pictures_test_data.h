@@ -41,6 +41,17 @@ inline std::map<std::string, std::string> odd_pictures() {
       {"arithmetic.jpg", jpeg({.arithmetic = true, .across = 2})},
       {"1x1.jpg", encode_jpeg(1, 1, rgb, {.across = 2, .down = 2})},
   };
+  // Taken sideways: an Exif segment of nothing but the orientation (6, in either byte order).
+  using namespace std::string_literals;
+  const std::string upright = files["420.jpg"];
+  files["exif_little.jpg"] = upright.substr(0, 2) +
+                             "\xff\xe1\x00\x22"
+                             "Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"s +
+                             upright.substr(2);
+  files["exif_big.jpg"] = upright.substr(0, 2) +
+                          "\xff\xe1\x00\x22"
+                          "Exif\0\0MM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"s +
+                          upright.substr(2);
   const auto png = [&](const std::string& name, int channels, PngOptions options) {
     const size_t bits = static_cast<size_t>(channels) * static_cast<size_t>(options.depth);
     const std::string lines =
@@ -51,6 +62,7 @@ inline std::map<std::string, std::string> odd_pictures() {
     }
   };
   std::vector<png_color> colours;
+  colours.reserve(256);
   for (int i = 0; i < 256; ++i) {
     colours.push_back({static_cast<png_byte>(i), static_cast<png_byte>(3 * i), static_cast<png_byte>(255 - i)});
   }

@@ -14,6 +14,7 @@
 #include "skytrain/base/error.h"
 #include "skytrain/base/mix.h"
 #include "skytrain/image/mutation_test_data.h"
+#include "skytrain/image/orientation.h"
 #include "skytrain/image/picture.h"
 #include "skytrain/image/resize.h"
 #include "skytrain/image/strict_libjpeg_test_data.h"
@@ -65,12 +66,16 @@ void check_region(std::span<const uint8_t> file, const std::optional<image::Pict
   }
 }
 
-void check_resized(std::span<const uint8_t> file, const image::Region& region, bool flip, bool whole) {
+// As it stands upright, whatever its Exif tags say.
+void check_resized(std::span<const uint8_t> file, const image::Size& size, uint64_t bits, bool whole) {
+  const image::Orientation orientation = image::exif_orientation(file);
+  const image::Region region = draw_region(image::upright_size(size, orientation), bits);
+  const bool flip = bits >> 63 != 0;
   image::Scratch scratch;
   uint8_t sample[3 * 8 * 8];
   const image::OutputSpec output{.layout = image::Layout::kHwc, .type = image::ElementType::kUint8, .flip = flip};
   const auto done = result_of([&] {
-    image::decode_resized(file, "file", region, {.size = {8, 8}}, output, sample, scratch);
+    image::decode_resized(file, "file", region, {.size = {8, 8}}, output, sample, scratch, orientation);
     return true;
   });
   require(done || !whole);
@@ -90,7 +95,7 @@ void look_at(std::span<const uint8_t> file) {
   const image::Region region = draw_region(*size, bits);
   check_region(file, whole, region);
   check_region(file, whole, {region.left, 0, region.width, size->height});
-  check_resized(file, region, bits >> 63 != 0, whole.has_value());
+  check_resized(file, *size, bits, whole.has_value());
   if (!whole) return;
   require(whole->width == size->width && whole->height == size->height);
   if (!image::is_jpeg(file)) return;
