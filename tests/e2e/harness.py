@@ -223,8 +223,12 @@ def checkpoints(run):
     """Committed checkpoints: {step: folder}."""
     found = {}
     for path in (run / "checkpoints").glob("step-*"):
-        if not path.name.endswith(".tmp") and (path / "manifest.json").exists():
+        if path.name.endswith(".tmp"):
+            continue
+        try:
             found[json.loads((path / "manifest.json").read_text())["step"]] = path
+        except FileNotFoundError:  # a run that goes on has removed it in this moment
+            pass
     return found
 
 
