@@ -32,9 +32,9 @@ class WorkerObserver {
 };
 
 struct WorkerOptions {
-  std::string program;   // see worker_location.h
-  std::string log_file;  // its stdout and stderr are appended
-  proto::Message order;  // Start, Evaluate or Trace
+  std::string program;             // see worker_location.h
+  std::string log_file;            // its stdout and stderr are appended
+  proto::Message order;            // Start, Evaluate or Trace
   int lock_fd = -1;                // given to it as proto::kLockFd; -1: none
   double handshake_seconds = 120;  // from its start to its hello: LibTorch may come over a slow network disk
   double exit_seconds = 10;        // from its last word to its end

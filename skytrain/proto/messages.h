@@ -107,8 +107,8 @@ struct Failed {
 
 struct Stop {};
 
-using Message = std::variant<Hello, Start, Evaluate, Trace, Started, ProgressReport, Note, CheckpointDone, EvaluationDone, Interrupted,
-                             Finished, Failed, Stop>;
+using Message = std::variant<Hello, Start, Evaluate, Trace, Started, ProgressReport, Note, CheckpointDone,
+                             EvaluationDone, Interrupted, Finished, Failed, Stop>;
 
 Json encode(const Message& message);
 // Throws Error(kInternal) on an unknown type or a missing field, naming it.
