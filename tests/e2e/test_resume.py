@@ -11,7 +11,7 @@ import pytest
 from harness import (Workplace, assert_same_training, checkpoints, is_running, logged_steps, metrics, wait_until,
                      write_idx)
 
-KILLS = 20
+KILLS = int(os.environ.get("SKYTRAIN_TEST_KILLS", 50))  # ./dev soak checkpoint: thousands
 SEED = int(os.environ.get("SKYTRAIN_TEST_SEED", time.time_ns() % 1_000_000))
 
 

@@ -141,6 +141,7 @@ soak() {
     fail 2 "there are no soak tests yet" "./dev soak bare builds and trains in a bare Debian root"
   fi
   build release
+  install_packages "${packages_test[@]}"
   if [[ -n $name ]]; then
     shift
     run_listed tests/soak "$name" "$@"
