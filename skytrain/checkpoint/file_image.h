@@ -25,6 +25,9 @@ class FileImage {
   // multiple of 4096. Throws Error(kEnvironment) when there is no memory.
   void lay_out(std::span<const NamedArray> arrays, const std::map<std::string, std::string>& metadata);
 
+  // Gets the pages of all this from the kernel now, rather than while it is filled.
+  void touch();
+
   // Where the bytes of arrays[index] go.
   std::span<std::byte> array(size_t index) const;
   std::span<const std::byte> file() const { return {memory_, static_cast<size_t>(layout_.file_bytes)}; }

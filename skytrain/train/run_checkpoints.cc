@@ -27,6 +27,7 @@ RunCheckpoints::RunCheckpoints(Clock& clock, const recipe::CheckpointSpec& spec,
       complete_(std::move(complete)),
       last_save_(clock.monotonic_seconds()) {
   engine_.set_before_update([this] { wait_for_snapshot(); });
+  saved_.prepare(engine_);
   const auto is_auto = [](const recipe::Duration& every) { return every == recipe::Duration::automatic(); };
   if (!std::any_of(spec_.every.begin(), spec_.every.end(), is_auto)) return;
   uint64_t bytes = 0;

@@ -1,6 +1,7 @@
 #include "skytrain/train/saved_state.h"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 #include "skytrain/base/error.h"
@@ -61,14 +62,15 @@ void SavedState::start_save(const Engine& engine, const RunState& state, SaveOpt
   manifest.state = state_json(state);
   saving_step_ = state.step;
   notes_.clear();
+  if (preparing_.valid()) preparing_.get();
   std::vector<tensor::NamedTensor> tensors = engine.state();
-  std::set<std::string> may_be_infinite = buffer_names(engine);
+  std::vector<ArrayToCheck> to_check = arrays_to_check(tensors, engine);
   background_.start(
-      [this, tensors = std::move(tensors), may_be_infinite = std::move(may_be_infinite), step = state.step] {
-        if (const std::string name = copy_state(tensors, may_be_infinite, step, image_); !name.empty())
-          throw Error(ErrorKind::kDiverged, "", str("a weight became NaN or infinite in step ", step, ": ", name));
-      },
-      [this, manifest = std::move(manifest), options = std::move(options)] {
+      [this, tensors = std::move(tensors), step = state.step] { copy_state(tensors, step, image_); },
+      [this, manifest = std::move(manifest), options = std::move(options), to_check = std::move(to_check)] {
+        if (const std::string name = not_finite(to_check, image_); !name.empty())
+          throw Error(ErrorKind::kDiverged, "",
+                      str("a weight became NaN or infinite in step ", manifest.step, ": ", name));
         if (options.before_commit) options.before_commit();
         make_room(options);
         std::string path = checkpoint::commit_image(fs_, directory_, manifest, image_.file());
@@ -80,6 +82,11 @@ void SavedState::start_save(const Engine& engine, const RunState& state, SaveOpt
         }
         return path;
       });
+}
+
+void SavedState::prepare(const Engine& engine) {
+  lay_out_state(engine.state(), std::numeric_limits<uint64_t>::max(), image_);
+  preparing_ = std::async(std::launch::async, [this] { image_.touch(); });
 }
 
 // A disk that is nearly full gets the new checkpoint in place of older ones.

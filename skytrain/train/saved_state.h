@@ -5,6 +5,7 @@
 #pragma once
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,8 @@ class SavedState {
     // Called before the checkpoint counts, on another thread: what it throws is the save's failure.
     std::function<void()> before_commit;
   };
+  // Gets the memory for the copy of the state, beside the training, before the first save needs it.
+  void prepare(const Engine& engine);
   // Begins to save beside the training. The engine's state must not change before wait_for_snapshot() has returned.
   // REQUIRES: no save is going on.
   void start_save(const Engine& engine, const RunState& state, SaveOptions options);
@@ -79,6 +82,7 @@ class SavedState {
   uint64_t newest_step_ = 0, saving_step_ = 0;
   std::string newest_path_;
   checkpoint::FileImage image_;
+  std::future<void> preparing_;
   std::vector<std::string> notes_;         // of the save that is going on
   checkpoint::BackgroundSave background_;  // last: its thread uses the others
 };

@@ -13,31 +13,12 @@
 namespace skytrain::train {
 namespace {
 
-// What is checked is copied while it is in the cache.
-constexpr int64_t kPiece = 64 << 10;
-
-template <class T>
-bool copy_and_check(const at::Tensor& tensor, std::byte* to) {
-  const T* const from = tensor.const_data_ptr<T>();
-  bool finite = true;
-  for (int64_t at = 0; at < tensor.numel(); at += kPiece) {
-    const int64_t count = std::min(kPiece, tensor.numel() - at);
-    finite = all_finite(from + at, count) && finite;
-    std::memcpy(to + size_t(at) * sizeof(T), from + at, size_t(count) * sizeof(T));
-  }
-  return finite;
-}
-
-// Whether it is finite.
-bool copy_tensor(const at::Tensor& tensor, std::byte* to) {
-  if (!tensor.is_contiguous()) {
+void copy_tensor(const at::Tensor& tensor, std::byte* to) {
+  if (tensor.is_contiguous()) {
+    std::memcpy(to, tensor.const_data_ptr(), tensor.nbytes());
+  } else {
     at::from_blob(to, tensor.sizes(), tensor.options()).copy_(tensor);
-    return is_finite(tensor);
   }
-  if (tensor.scalar_type() == at::kFloat) return copy_and_check<float>(tensor, to);
-  if (tensor.scalar_type() == at::kDouble) return copy_and_check<double>(tensor, to);
-  std::memcpy(to, tensor.const_data_ptr(), tensor.nbytes());
-  return true;
 }
 
 }  // namespace
@@ -54,19 +35,39 @@ bool is_finite(const at::Tensor& tensor) {
   return true;
 }
 
-std::string copy_state(std::span<const tensor::NamedTensor> tensors, const std::set<std::string>& may_be_infinite,
-                       uint64_t step, checkpoint::FileImage& image) {
-  const at::NoGradGuard no_grad;
-  const c10::ParallelGuard alone(true);  // the other cores are training
+void lay_out_state(std::span<const tensor::NamedTensor> tensors, uint64_t step, checkpoint::FileImage& image) {
   std::vector<checkpoint::NamedArray> arrays;
   for (const tensor::NamedTensor& item : tensors) arrays.push_back(tensor::array_like(item.name, item.tensor));
   image.lay_out(arrays, {{"format", "pt"}, {"step", std::to_string(step)}});
-  std::string bad;
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const bool finite = copy_tensor(tensors[i].tensor, image.array(i).data());
-    if (!finite && bad.empty() && !may_be_infinite.contains(tensors[i].name)) bad = tensors[i].name;
+}
+
+void copy_state(std::span<const tensor::NamedTensor> tensors, uint64_t step, checkpoint::FileImage& image) {
+  const at::NoGradGuard no_grad;
+  const c10::ParallelGuard alone(true);  // the other cores are training
+  lay_out_state(tensors, step, image);
+  for (size_t i = 0; i < tensors.size(); ++i) copy_tensor(tensors[i].tensor, image.array(i).data());
+}
+
+std::string not_finite(std::span<const ArrayToCheck> arrays, const checkpoint::FileImage& image) {
+  for (const ArrayToCheck& array : arrays) {
+    const std::span<const std::byte> bytes = image.array(array.index);
+    const bool finite = array.dtype == at::kFloat
+                            ? all_finite(reinterpret_cast<const float*>(bytes.data()), int64_t(bytes.size() / 4))
+                            : all_finite(reinterpret_cast<const double*>(bytes.data()), int64_t(bytes.size() / 8));
+    if (!finite) return array.name;
   }
-  return bad;
+  return "";
+}
+
+std::vector<ArrayToCheck> arrays_to_check(std::span<const tensor::NamedTensor> tensors, const Engine& engine) {
+  const std::set<std::string> may_be_infinite = buffer_names(engine);
+  std::vector<ArrayToCheck> arrays;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const at::ScalarType dtype = tensors[i].tensor.scalar_type();
+    if ((dtype == at::kFloat || dtype == at::kDouble) && !may_be_infinite.contains(tensors[i].name))
+      arrays.push_back({i, tensors[i].name, dtype});
+  }
+  return arrays;
 }
 
 }  // namespace skytrain::train

@@ -9,6 +9,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "skytrain/checkpoint/file_image.h"
 #include "skytrain/tensor/state.h"
@@ -22,9 +23,20 @@ std::set<std::string> buffer_names(const Engine& engine);
 // No NaN and no infinity. Other than float32 and float64 is taken to be finite. REQUIRES: a dense tensor.
 bool is_finite(const at::Tensor& tensor);
 
-// Copies the tensors into `image`, in logical order, on the calling thread alone. Returns the name of the first one
-// that is not finite, of those that must be; "": all are. One pass over the memory.
-std::string copy_state(std::span<const tensor::NamedTensor> tensors, const std::set<std::string>& may_be_infinite,
-                       uint64_t step, checkpoint::FileImage& image);
+// Makes room in `image` for the tensors.
+void lay_out_state(std::span<const tensor::NamedTensor> tensors, uint64_t step, checkpoint::FileImage& image);
+// Copies the tensors into `image`, in logical order, on the calling thread alone.
+void copy_state(std::span<const tensor::NamedTensor> tensors, uint64_t step, checkpoint::FileImage& image);
+
+// One of the copy's arrays, of float32 or float64, that must be finite.
+struct ArrayToCheck {
+  size_t index = 0;
+  std::string name;
+  at::ScalarType dtype = at::kFloat;
+};
+// All of Engine::state() but buffers: a mask holds infinities.
+std::vector<ArrayToCheck> arrays_to_check(std::span<const tensor::NamedTensor> tensors, const Engine& engine);
+// The name of the first one that holds NaN or an infinity; "": none does.
+std::string not_finite(std::span<const ArrayToCheck> arrays, const checkpoint::FileImage& image);
 
 }  // namespace skytrain::train
