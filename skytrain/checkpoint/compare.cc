@@ -50,7 +50,7 @@ double half_value(uint16_t bits) {
   return sign * (exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(1024 + mantissa, exponent - 25));
 }
 
-// Whether the dtype has fractions.
+// As a number; of integers beyond 2^53 the nearest.
 bool value_at(Dtype dtype, const std::byte* at, double& value) {
   const auto read = [at]<class T>(T) {
     T bits;
@@ -70,9 +70,24 @@ bool value_at(Dtype dtype, const std::byte* at, double& value) {
     case Dtype::kBF16:
       value = static_cast<double>(std::bit_cast<float>(uint32_t{read(uint16_t())} << 16));
       return true;
-    default:
-      return false;
+    case Dtype::kI64:
+      value = static_cast<double>(read(int64_t()));
+      return true;
+    case Dtype::kI32:
+      value = read(int32_t());
+      return true;
+    case Dtype::kI16:
+      value = read(int16_t());
+      return true;
+    case Dtype::kI8:
+      value = read(int8_t());
+      return true;
+    case Dtype::kU8:
+    case Dtype::kBool:
+      value = read(uint8_t());
+      return true;
   }
+  return false;
 }
 
 TensorDifference compare_values(const std::string& name, const Array& a, const Array& b) {

@@ -15,7 +15,7 @@ struct TensorDifference {
   enum class Kind { kOnlyFirst, kOnlySecond, kShape, kValues } kind = Kind::kValues;
   std::string name, detail;  // detail: of kShape, both: "F32 [3] and F32 [4]"
   uint64_t elements = 0;     // of kValues: how many differ in any bit
-  double most = 0;           // of kValues in F32, F64, F16, BF16: the largest difference; NaN where one value is NaN
+  double most = 0;           // of kValues: the largest difference; NaN where one value is NaN
 };
 
 struct Comparison {

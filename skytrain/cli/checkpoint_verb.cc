@@ -1,12 +1,16 @@
 // `skytrain checkpoint`: what is in a folder of checkpoints, and whether it is whole.
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <functional>
 #include <memory>
 #include <optional>
 
 #include "skytrain/base/clock.h"
 #include "skytrain/base/error.h"
 #include "skytrain/base/file_system.h"
+#include "skytrain/base/log.h"
 #include "skytrain/base/stop_signal.h"
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
@@ -25,7 +29,7 @@ using checkpoint::TensorDifference;
 struct Flags {
   std::string path, other;
   int64_t keep = 0;
-  bool dry_run = false, json = false;
+  bool dry_run = false, also_kept = false, json = false;
 };
 
 bool stopped() { return StopSignal::requests() > 0; }
@@ -37,7 +41,15 @@ std::string folder_of(const FileSystem& fs, const std::string& path) {
   const std::optional<FileInfo> info = fs.stat(path);
   if (!info) throw Error(ErrorKind::kUsage, path, "there is nothing", "give a run, or its folder of checkpoints");
   if (info->type != FileInfo::Type::kDirectory) throw Error(ErrorKind::kUsage, path, "is a file, expected a folder");
-  return fs.exists(path + "/checkpoints") ? path + "/checkpoints" : path;
+  if (fs.exists(path + "/checkpoints")) return path + "/checkpoints";
+  const std::vector<std::string> names = fs.list(path);
+  const bool any =
+      std::any_of(names.begin(), names.end(), [](const std::string& name) { return name.starts_with("step-"); });
+  if (!any && !names.empty()) {
+    throw Error(ErrorKind::kUsage, path, "is neither a run nor a folder of checkpoints",
+                "give a run: runs/NAME/TIME, or its folder of checkpoints");
+  }
+  return path;
 }
 
 // Those in a folder, or the one that path is. hash: all bytes are read.
@@ -154,6 +166,10 @@ std::string difference_text(const TensorDifference& one) {
 }
 
 int diff(const Flags& flags) {
+  for (const std::string& path : {flags.path, flags.other}) {
+    if (!is_checkpoint(FileSystem::real(), path))
+      throw Error(ErrorKind::kUsage, path, "is no checkpoint", "give one: runs/NAME/TIME/checkpoints/step-…");
+  }
   const checkpoint::Comparison found = checkpoint::compare(FileSystem::real(), flags.path, flags.other);
   const bool equal = found.differences.empty() && found.state_equal;
   if (flags.json) {
@@ -181,6 +197,32 @@ int diff(const Flags& flags) {
   return 0;
 }
 
+// Which checkpoints of a run stay for another reason than being new.
+std::function<bool(uint64_t)> kept_for_good(const FileSystem& fs, const std::string& run, const std::string& folder) {
+  const std::string recipe_path = record::RunDirectory(run).recipe_json();
+  if (!fs.exists(recipe_path)) return {};
+  const Json recipe = parse_json(fs.read_file(recipe_path), recipe_path);
+  const Json spec = recipe.value("checkpoint", Json::object());
+  const std::string every = spec.contains("keep_every") && spec["keep_every"].is_string() ? spec["keep_every"] : "";
+  uint64_t steps = 0;
+  if (every.ends_with(" steps")) steps = std::strtoull(every.c_str(), nullptr, 10);
+  if (!every.empty() && steps == 0) {
+    throw Error(ErrorKind::kUsage, run,
+                "keeps a checkpoint for good each " + printable(every) + " (checkpoint.keep_every)",
+                "give --also-kept to remove those too");
+  }
+  std::optional<uint64_t> best;
+  if (spec.contains("best") && spec["best"].is_string()) {
+    const auto newest = checkpoint::find_newest_valid(fs, folder, nullptr);
+    if (newest) {
+      const Json state = checkpoint::read_manifest(fs, newest->path).state;
+      const Json::json_pointer place("/run/best/step");
+      if (state.contains(place) && state[place].is_number_unsigned()) best = state[place].get<uint64_t>();
+    }
+  }
+  return [steps, best](uint64_t step) { return step == best || (steps > 0 && step % steps == 0); };
+}
+
 int prune(const Flags& flags) {
   FileSystem& fs = FileSystem::real();
   const std::string folder = folder_of(fs, flags.path);
@@ -190,7 +232,8 @@ int prune(const Flags& flags) {
     lock = record::try_lock_run(record::RunDirectory(flags.path), &in_use);
     if (!lock) throw Error(ErrorKind::kEnvironment, flags.path, in_use, "wait until it has ended");
   }
-  const checkpoint::Retention retention{.keep = flags.keep};
+  checkpoint::Retention retention{.keep = flags.keep};
+  if (folder != flags.path && !flags.also_kept) retention.spared = kept_for_good(fs, flags.path, folder);
   const std::vector<std::string> removed =
       flags.dry_run ? checkpoint::to_be_pruned(fs, folder, retention) : checkpoint::prune(fs, folder, retention);
   if (flags.json) {
@@ -205,7 +248,9 @@ int prune(const Flags& flags) {
 int cp(const Flags& flags) {
   FileSystem& fs = FileSystem::real();
   const std::string from = is_checkpoint(fs, flags.path) ? flags.path : [&] {
-    const auto newest = checkpoint::find_newest_valid(fs, folder_of(fs, flags.path), nullptr);
+    std::vector<Candidate> skipped;
+    const auto newest = checkpoint::find_newest_valid(fs, folder_of(fs, flags.path), &skipped);
+    for (const Candidate& one : skipped) log_warning(str("passed over ", one.path, ": ", one.reason));
     if (!newest) throw Error(ErrorKind::kData, flags.path, "has no valid checkpoint");
     return newest->path;
   }();
@@ -222,7 +267,9 @@ CLI::App* add(CLI::App& app, Actions& actions, const char* name, const char* sum
               const std::shared_ptr<Flags>& flags, int (*work)(const Flags&)) {
   CLI::App* const sub = app.add_subcommand(name, summary);
   add_help_flag(*sub, example);
-  sub->add_option("path", flags->path, "A run, its folder of checkpoints, or one checkpoint")->required();
+  sub->add_option("path", flags->path,
+                  work == diff ? "A checkpoint: …/step-…" : "A run, its folder of checkpoints, or one checkpoint")
+      ->required();
   sub->add_flag("--json", flags->json, "Print the result as JSON");
   actions[sub] = [flags, work] { return work(*flags); };
   return sub;
@@ -241,11 +288,13 @@ void add_checkpoint(CLI::App& app, Actions& actions) {
       "skytrain checkpoint diff a/checkpoints/step-00000938 b/checkpoints/step-00000938", flags, diff)
       ->add_option("other", flags->other, "The other checkpoint")
       ->required();
-  CLI::App* const pruning = add(app, actions, "prune", "Remove all but the newest, and what killed saves left",
-                                "skytrain checkpoint prune runs/mnist/20261130T135007Z --keep 2", flags, prune);
+  CLI::App* const pruning =
+      add(app, actions, "prune", "Remove all but the newest and those kept for good, and what killed saves left",
+          "skytrain checkpoint prune runs/mnist/20261130T135007Z --keep 2", flags, prune);
   pruning->add_option("--keep", flags->keep, "How many of the newest stay")
       ->required()
       ->check(CLI::Range(1, 1'000'000));
+  pruning->add_flag("--also-kept", flags->also_kept, "Remove those of checkpoint.keep_every and checkpoint.best too");
   pruning->add_flag("--dry-run", flags->dry_run, "Only tell what would be removed");
   add(app, actions, "cp", "Copy one (of a run: the newest) to another folder, checked on the way",
       "skytrain checkpoint cp runs/mnist/20261130T135007Z /backup/mnist", flags, cp)

@@ -98,7 +98,7 @@ TEST_F(CheckpointVerb, DiffTellsWhatDiffersAndByHowMuch) {
   EXPECT_EQ(json["differences"][0]["elements"], 1);
   EXPECT_EQ(json["differences"][0]["most"], 10);
   EXPECT_THAT(checkpoint({"diff", path("10"), path("20")}).out, HasSubstr("1 element differs, by 10 at most"));
-  EXPECT_EQ(checkpoint({"diff", path("10"), root_}).code, 4);
+  EXPECT_EQ(checkpoint({"diff", path("10"), root_}).code, 2);
 }
 
 TEST_F(CheckpointVerb, PruneKeepsTheNewestThatAreWhole) {
@@ -110,6 +110,35 @@ TEST_F(CheckpointVerb, PruneKeepsTheNewestThatAreWhole) {
   EXPECT_TRUE(std::filesystem::exists(path("20")));  // damaged: for a person to look at
   EXPECT_TRUE(std::filesystem::exists(path("10")));  // the newest that is whole
   EXPECT_FALSE(std::filesystem::exists(path("05")));
+}
+
+// Those of keep_every went with the others.
+TEST_F(CheckpointVerb, PruneSparesWhatTheRunKeepsForGood) {
+  const auto recipe = [this](const std::string& checkpoint) {
+    std::ofstream(root_ + "/recipe.json") << R"({"checkpoint": )" << checkpoint << "}";
+  };
+  recipe(R"({"keep_every": "5 steps", "best": null})");
+  EXPECT_THAT(checkpoint({"prune", root_, "--keep", "1"}).out, HasSubstr("nothing to remove"));
+  recipe(R"({"keep_every": "1 epochs"})");
+  EXPECT_EQ(checkpoint({"prune", root_, "--keep", "1"}).code, 2);
+  EXPECT_EQ(checkpoint({"prune", root_, "--keep", "1", "--also-kept"}).code, 0);
+  EXPECT_TRUE(std::filesystem::exists(path("20")));
+  EXPECT_FALSE(std::filesystem::exists(path("10")));
+}
+
+TEST_F(CheckpointVerb, WhatIsNoRunIsRefused) {
+  std::filesystem::create_directories(root_ + "/runs/name/time");
+  for (const char* verb : {"list", "verify"}) EXPECT_EQ(checkpoint({verb, root_ + "/runs"}).code, 2);
+  EXPECT_EQ(checkpoint({"prune", root_ + "/runs", "--keep", "1"}).code, 2);
+}
+
+// An older one was copied, and nobody said so.
+TEST_F(CheckpointVerb, CpNamesTheNewerOnesThatItPassesOver) {
+  flip(path("20"), 1);
+  const Printed p = checkpoint({"cp", root_, root_ + "/backup"});
+  EXPECT_EQ(p.code, 0);
+  EXPECT_THAT(p.out, HasSubstr("step-00000010"));
+  EXPECT_THAT(p.err, HasSubstr("passed over " + path("20")));
 }
 
 TEST_F(CheckpointVerb, CpCopiesNoDamage) {

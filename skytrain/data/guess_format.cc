@@ -51,7 +51,12 @@ std::string guess_format(const FileSystem& fs, const std::string& path) {
     const std::optional<FileInfo> entry = fs.stat(path + "/" + name);
     return !name.starts_with(".") && entry && entry->type == FileInfo::Type::kDirectory;
   });
-  return folders ? "imagefolder" : "";
+  // Pictures without folders of classes are nothing that can be opened, but what is missing is the folders.
+  const auto is_picture = [](std::string name) {
+    for (char& c : name) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    return name.ends_with(".jpg") || name.ends_with(".jpeg") || name.ends_with(".png");
+  };
+  return folders || std::any_of(names.begin(), names.end(), is_picture) ? "imagefolder" : "";
 }
 
 }  // namespace skytrain::data

@@ -95,10 +95,12 @@ class Packer {
   void open_folder() {
     fs_.make_directories(folder_);
     const std::string list = path(kList);
-    if (!fs_.exists(list)) {
-      std::vector<std::string> there = fs_.list(folder_);
-      std::erase(there, std::string(kList) + ".tmp");
-      if (!there.empty()) {
+    std::vector<std::string> there = fs_.list(folder_);
+    std::erase(there, std::string(kList) + ".tmp");
+    // A list without shards is all that a call left which met a bad sample: the set may have been mended since.
+    const bool nothing_but_list = there == std::vector{std::string(kList)};
+    if (!fs_.exists(list) || nothing_but_list) {
+      if (!there.empty() && !nothing_but_list) {
         throw Error(ErrorKind::kData, folder_, "is not empty: it holds " + first_names(std::move(there)),
                     "choose a folder that is not there yet");
       }

@@ -185,7 +185,16 @@ TEST_F(Packing, OtherFoldersAreLeftAlone) {
   fs_.remove_file("/source/cat/100.jpg");
   EXPECT_THAT(refusal("/mds", ErrorKind::kData), HasSubstr("the pack of another data set"));
   put_file(fs_, "/broken/pack.jsonl", "{");
+  put_file(fs_, "/broken/shard.00000.mds", "x");
   EXPECT_THAT(refusal("/broken", ErrorKind::kData), HasSubstr("/broken/pack.jsonl: is damaged"));
+}
+
+// A damaged picture ended the first call; without it the set is another one, and the folder was refused for good.
+TEST_F(Packing, AFolderWithoutAShardIsAsGoodAsNone) {
+  options_.format = "mds";
+  put_file(fs_, "/listed/pack.jsonl", "{\"pack\": 1, \"source\": \"before it was mended\"}\n");
+  pack_to("/listed");
+  EXPECT_TRUE(fs_.exists("/listed/index.json"));
 }
 
 TEST_F(Packing, WhatIsNoPictureIsNamed) {
