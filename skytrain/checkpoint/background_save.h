@@ -1,7 +1,7 @@
 // skytrain/checkpoint/background_save.h
 //
-// Saving beside the training: a thread takes the snapshot, another one writes it, one save at a time. Training waits
-// only where it is about to change what has not been copied yet.
+// Saving beside the training: a thread takes the snapshot and then writes it, one save at a time. Training waits only
+// where it is about to change what has not been copied yet.
 
 #pragma once
 #include <condition_variable>

@@ -1,8 +1,6 @@
 #include "skytrain/train/saved_state.h"
 
-#include <algorithm>
 #include <limits>
-#include <set>
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
@@ -155,14 +153,6 @@ std::optional<RunState> SavedState::restore(Engine& engine, std::vector<std::str
   newest_step_ = manifest.step;
   newest_path_ = found->path;
   return RunState::from_json(manifest.state.at("run"), manifest.step, where);
-}
-
-bool SavedState::finite(Engine& engine) {
-  const std::set<std::string> buffers = buffer_names(engine);
-  const std::vector<tensor::NamedTensor> tensors = engine.state();
-  return std::all_of(tensors.begin(), tensors.end(), [&](const tensor::NamedTensor& item) {
-    return buffers.contains(item.name) || is_finite(item.tensor);
-  });
 }
 
 }  // namespace skytrain::train

@@ -68,9 +68,6 @@ class SavedState {
   uint64_t newest_step() const { return newest_step_; }
   const std::string& newest_path() const { return newest_path_; }
 
-  // Whether weights, their mean and the optimizer's state are finite. A buffer may hold infinities: a mask does.
-  static bool finite(Engine& engine);
-
  private:
   Json state_json(const RunState& state) const;
   void make_room(const SaveOptions& options);

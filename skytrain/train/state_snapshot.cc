@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <vector>
 
 #include "skytrain/train/loops.h"
@@ -21,19 +22,14 @@ void copy_tensor(const at::Tensor& tensor, std::byte* to) {
   }
 }
 
-}  // namespace
-
+// Names in Engine::state() of the model's buffers: what is no weight.
 std::set<std::string> buffer_names(const Engine& engine) {
   std::set<std::string> names;
   for (const tensor::NamedTensor& buffer : engine.model().buffers()) names.insert("model." + buffer.name);
   return names;
 }
 
-bool is_finite(const at::Tensor& tensor) {
-  if (tensor.scalar_type() == at::kFloat) return all_finite(tensor.const_data_ptr<float>(), tensor.numel());
-  if (tensor.scalar_type() == at::kDouble) return all_finite(tensor.const_data_ptr<double>(), tensor.numel());
-  return true;
-}
+}  // namespace
 
 void lay_out_state(std::span<const tensor::NamedTensor> tensors, uint64_t step, checkpoint::FileImage& image) {
   std::vector<checkpoint::NamedArray> arrays;

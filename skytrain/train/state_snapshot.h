@@ -6,7 +6,6 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -16,12 +15,6 @@
 #include "skytrain/train/engine.h"
 
 namespace skytrain::train {
-
-// Names in Engine::state() of the model's buffers: what is no weight.
-std::set<std::string> buffer_names(const Engine& engine);
-
-// No NaN and no infinity. Other than float32 and float64 is taken to be finite. REQUIRES: a dense tensor.
-bool is_finite(const at::Tensor& tensor);
 
 // Makes room in `image` for the tensors.
 void lay_out_state(std::span<const tensor::NamedTensor> tensors, uint64_t step, checkpoint::FileImage& image);
