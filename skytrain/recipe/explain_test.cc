@@ -95,6 +95,10 @@ checkpoint:
   keep: 3                          # default
   keep_every: null                 # default
   best: null                       # default
+  keep_best: 1                     # default
+elastic:
+  grace: 30 s                      # default
+  max_restarts: 3                  # default
 devices: auto                      # default
 memory_budget: auto                # default
 )");
@@ -147,8 +151,8 @@ TEST(RecipeJson, HasTheKeysInTheOrderOfTheReference) {
   std::vector<std::string> keys;
   const OrderedJson json = to_json(small_with({}).recipe);
   for (const auto& [key, value] : json.items()) keys.push_back(key);
-  EXPECT_THAT(keys, ElementsAre("version", "name", "seed", "model", "data", "train", "eval", "checkpoint", "devices",
-                                "memory_budget"));
+  EXPECT_THAT(keys, ElementsAre("version", "name", "seed", "model", "data", "train", "eval", "checkpoint", "elastic",
+                                "devices", "memory_budget"));
   EXPECT_EQ(json["devices"], "auto");
   EXPECT_EQ(json["train"]["clip_norm"], nullptr);
   EXPECT_EQ(json["train"]["epochs"], 1);
@@ -179,8 +183,9 @@ TEST(RecipeJson, IsAsStrictAsTheFile) {
 // A resumed run continues a run only when what decides its weights is the same.
 TEST(Continuation, WhatMayChangeBetweenAttemptsDoesNotCount) {
   const Recipe before = small_with({}).recipe;
-  const Recipe after = small_with({"name=other", "checkpoint={every: 5 steps, keep: 9}", "eval={batch: 7}", "devices=2",
-                                   "data.train.path=/moved/mnist", "train.slot=4", "train.precision=fp32"})
+  const Recipe after = small_with({"name=other", "checkpoint={every: 5 steps, keep: 9}", "eval={batch: 7}",
+                                   "elastic={grace: 5 s, max_restarts: 0}", "devices=2", "data.train.path=/moved/mnist",
+                                   "train.slot=4", "train.precision=fp32"})
                            .recipe;
   EXPECT_EQ(fingerprint(before), fingerprint(after));
   EXPECT_THAT(differences(before, after), IsEmpty());

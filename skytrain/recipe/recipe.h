@@ -184,9 +184,18 @@ struct CheckpointSpec {
   Duration mtbf{4 * 3600, Duration::Unit::kSeconds};  // mean time between failures, for `auto` in every
   int64_t keep = 3;                                   // newest ones kept, >= 1
   std::optional<Duration> keep_every;  // not of seconds: a checkpoint is taken so often and kept for good; none: not
-  std::optional<std::string> best;     // loss | top1: the checkpoint of the best evaluation is kept too; none: not
+  std::optional<std::string> best;     // loss | top1: those of the best evaluations are kept too; none: not
+  int64_t keep_best = 1;               // how many of them, >= 1
 
   bool operator==(const CheckpointSpec&) const = default;
+};
+
+// What a run does when its machine is about to go, or its worker has gone.
+struct ElasticSpec {
+  Duration grace{30, Duration::Unit::kSeconds};  // from SIGTERM or SIGUSR1 to the kill
+  int64_t max_restarts = 3;                      // of workers that died, in one attempt, >= 0
+
+  bool operator==(const ElasticSpec&) const = default;
 };
 
 struct Recipe {
@@ -198,6 +207,7 @@ struct Recipe {
   TrainSpec train;
   EvalSpec eval;
   CheckpointSpec checkpoint;
+  ElasticSpec elastic;
   std::optional<int64_t> devices;  // CPU: replicas, one per core, 1..256; auto: as many as pay
   // Bytes that tensors may take, >= 1; auto: nine tenths of what is free when the run starts.
   std::optional<uint64_t> memory_budget;

@@ -52,7 +52,22 @@ const Section<CheckpointSpec>& checkpoint_section() {
                                           /*above_zero=*/true)),
            "checkpoints taken so often are kept for good; null: none is");
     s->add("best", &CheckpointSpec::best, optional_with("null", choice("metric", {"loss", "top1"})),
-           "the checkpoint of the evaluation that is best in it is kept too; null: it is not");
+           "the checkpoints of the evaluations that are best in it are kept too; null: they are not");
+    s->add("keep_best", &CheckpointSpec::keep_best, integer({1, 1'000'000}), "how many of the best to keep");
+    return s;
+  }();
+  return *section;
+}
+
+const Section<ElasticSpec>& elastic_section() {
+  static const Section<ElasticSpec>* const section = [] {
+    auto* s = new Section<ElasticSpec>;
+    s->add(
+        "grace", &ElasticSpec::grace, duration({Unit::kSeconds}, /*above_zero=*/true),
+        "time from SIGTERM or SIGUSR1, which announce the end of the machine, to that end: saving fits into it or is "
+        "given up before");
+    s->add("max_restarts", &ElasticSpec::max_restarts, integer({0, 1'000'000}),
+           "how often a worker that died is started again, before the run ends");
     return s;
   }();
   return *section;
@@ -80,6 +95,11 @@ void check_recipe(const Recipe& recipe, const Value& value, Reader& reader) {
   if (recipe.train.schedule.name == "plateau")
     needs_evaluation("train.schedule.name", train->find("schedule")->find("name"), "plateau");
   if (recipe.train.early_stop) needs_evaluation("train.early_stop", train->find("early_stop"), "early stopping");
+  if (recipe.checkpoint.keep_best != 1 && !recipe.checkpoint.best) {
+    const Reader::Scope scope(reader, "checkpoint.keep_best");
+    reader.problem(value.find("checkpoint")->find("keep_best")->place, "is for checkpoint.best, which is not given",
+                   "set checkpoint.best to loss or top1, or remove it");
+  }
   if (recipe.checkpoint.best) {
     const Value* const best = value.find("checkpoint")->find("best");
     needs_evaluation("checkpoint.best", best, "the best checkpoint");
@@ -108,6 +128,8 @@ const Section<Recipe>& recipe_section() {
     s->add_section("train", &Recipe::train, train_section(), "how it is trained", {.required = true});
     s->add_section("eval", &Recipe::eval, eval_section(), "evaluation", {.continuity = Continuity::kMayChange});
     s->add_section("checkpoint", &Recipe::checkpoint, checkpoint_section(), "checkpoints",
+                   {.continuity = Continuity::kMayChange});
+    s->add_section("elastic", &Recipe::elastic, elastic_section(), "the loss of machines and workers",
                    {.continuity = Continuity::kMayChange});
     s->add("devices", &Recipe::devices, optional_with("auto", integer({1, 256})),
            "replicas, on a CPU one per core; auto: as many as pay", {.continuity = Continuity::kMayChange});
