@@ -1,10 +1,12 @@
 // skytrain/base/stop_signal.h
 //
-// SIGINT and SIGTERM as one request that everything polls. The first request asks for "save and stop"; the second for
-// "stop now". Handlers only set atomics and write to a pipe.
+// SIGINT, SIGTERM and SIGUSR1 as one request that everything polls. The first request asks for "save and stop"; the
+// second for "stop now". SIGUSR1 is a notice (Slurm's --signal=USR1@60, a spot machine's): it asks once, and SIGTERM
+// may follow it without meaning "now". Handlers only set atomics and write to a pipe.
 
 #pragma once
 #include <cstdint>
+#include <optional>
 
 namespace skytrain {
 
@@ -14,7 +16,7 @@ class StopSignal {
   // whole group.
   static constexpr int64_t kSameRequestMs = 100;
 
-  // Installs handlers for SIGINT, SIGTERM (and ignores SIGPIPE). Call once, from main, before threads start.
+  // Installs handlers for SIGINT, SIGTERM, SIGUSR1 (and ignores SIGPIPE). Call once, from main, before threads start.
   static void install();
   // 0: none, 1: save and stop, 2 or more: stop now. Async-signal-safe, thread-safe.
   static int requests();
@@ -23,6 +25,8 @@ class StopSignal {
   // For poll(): one byte a request is waiting in it (non-blocking); read it away to wait for the next. -1 before
   // install().
   static int fd();
+  // When a signal first announced that a kill will follow (SIGTERM and SIGUSR1; SIGINT does not), in monotonic seconds.
+  static std::optional<double> announced();
   // As if a signal had come (a stop message from the agent).
   static void request();
   static void reset_for_test();

@@ -7,6 +7,7 @@
 #include <future>
 #include <utility>
 
+#include "skytrain/base/clock.h"
 #include "skytrain/base/error.h"
 #include "skytrain/base/hash.h"
 #include "skytrain/base/text.h"
@@ -17,7 +18,8 @@ namespace skytrain::checkpoint {
 namespace {
 
 constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;
-constexpr size_t kImageChunk = size_t{16} << 20;  // bytes of one write
+constexpr size_t kLeastPiece = size_t{64} << 10, kFirstPiece = size_t{1} << 20, kMostPiece = size_t{16} << 20;
+constexpr double kPieceSeconds = 0.1;             // that one write takes at most, about
 constexpr size_t kHashChunk = size_t{256} << 10;  // stays in the cache between the two hashes of its bytes
 constexpr size_t kLargeImage = size_t{1} << 20;   // that another thread hashes
 
@@ -102,16 +104,26 @@ void hash_image(std::span<const std::byte> image, Manifest::File& entry) {
   entry.xxh128 = whole.hex();
 }
 
-Manifest::File write_image(FileSystem& fs, const std::string& folder, std::span<const std::byte> image) {
+Manifest::File write_image(FileSystem& fs, const std::string& folder, std::span<const std::byte> image,
+                           const WriteProgress& progress) {
   Manifest::File entry;
   entry.name = rank_file_name(0, 1);
   entry.bytes = image.size();
   std::future<void> hashing;
   if (image.size() > kLargeImage) hashing = std::async(std::launch::async, [&] { hash_image(image, entry); });
   const auto file = fs.open_write(folder + "/" + entry.name, FileSystem::Mode::kExclusiveDirect);
-  for (size_t at = 0; at < image.size(); at += kImageChunk) {
-    file->append(image.subspan(at, std::min(kImageChunk, image.size() - at)));
+  size_t piece = kFirstPiece;
+  for (size_t at = 0; at < image.size();) {
+    if (progress) progress(at);
+    const double begin = Clock::real().monotonic_seconds();
+    const size_t size = std::min(piece, image.size() - at);
+    file->append(image.subspan(at, size));
+    at += size;
+    const double seconds = Clock::real().monotonic_seconds() - begin;
+    if (seconds < kPieceSeconds / 4) piece = std::min(2 * piece, kMostPiece);
+    if (seconds > kPieceSeconds) piece = std::max(piece / 2, kLeastPiece);
   }
+  if (progress) progress(image.size());
   file->sync();
   file->close();
   hashing.valid() ? hashing.get() : hash_image(image, entry);
@@ -178,9 +190,9 @@ std::string commit(FileSystem& fs, const std::string& directory, Manifest manife
 }
 
 std::string commit_image(FileSystem& fs, const std::string& directory, Manifest manifest,
-                         std::span<const std::byte> file) {
+                         std::span<const std::byte> file, const WriteProgress& progress) {
   return commit_file(fs, directory, std::move(manifest),
-                     [&](const std::string& folder) { return write_image(fs, folder, file); });
+                     [&](const std::string& folder) { return write_image(fs, folder, file, progress); });
 }
 
 Manifest read_manifest(const FileSystem& fs, const std::string& checkpoint_path) {

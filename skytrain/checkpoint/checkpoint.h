@@ -48,9 +48,14 @@ std::string checkpoint_name(uint64_t step);  // "step-00001234": 8 digits, more 
 // thrown. One writer a directory: the caller holds the run's lock.
 std::string commit(FileSystem& fs, const std::string& directory, Manifest manifest, std::span<const NamedArray> arrays);
 
-// The same of a file that is ready in memory (file_image.h); its hash is computed while it is written.
+// Told before each piece of a file how many bytes of it have been written. What it throws is the failure of the commit:
+// to give up a save that takes too long.
+using WriteProgress = std::function<void(uint64_t written)>;
+
+// The same of a file that is ready in memory (file_image.h); its hash is computed while it is written, in pieces that
+// take a fraction of a second each, also on a slow disk.
 std::string commit_image(FileSystem& fs, const std::string& directory, Manifest manifest,
-                         std::span<const std::byte> file);
+                         std::span<const std::byte> file, const WriteProgress& progress = {});
 
 struct Candidate {
   // Why it does not count. What is only unreadable or too new may be whole: whoever resumes must not pass over it as if
