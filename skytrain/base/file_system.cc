@@ -191,6 +191,17 @@ class RealFileSystem final : public FileSystem {
     throw errno_error(path, "cannot make the folder", errno);
   }
 
+  bool rename_if_absent(const std::string& from, const std::string& to) override {
+    if (::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), RENAME_NOREPLACE) == 0) return true;
+    if (errno == EEXIST) return false;
+    // Some network file systems know no such rename; a second name for the file does the same.
+    if (::link(from.c_str(), to.c_str()) != 0) {
+      if (errno == EEXIST) return false;
+      throw errno_error(from, "cannot rename to " + to, errno);
+    }
+    ::unlink(from.c_str());
+    return true;
+  }
   void rename(const std::string& from, const std::string& to) override {
     if (::rename(from.c_str(), to.c_str()) != 0) throw errno_error(from, "cannot rename to " + to, errno);
   }

@@ -56,6 +56,8 @@ class FileSystem {
   virtual void make_directories(const std::string& path) = 0;  // like mkdir -p
   virtual bool make_directory(const std::string& path) = 0;    // false: it exists already
   virtual void rename(const std::string& from, const std::string& to) = 0;
+  // A file; false, and nothing changed, when something is called `to` already. Of two callers one alone gets true.
+  virtual bool rename_if_absent(const std::string& from, const std::string& to) = 0;
   virtual void remove_file(const std::string& path) = 0;  // no error when absent
   virtual void remove_tree(const std::string& path) = 0;  // no error when absent; does not follow links
   virtual void truncate(const std::string& path, uint64_t size) = 0;
@@ -88,6 +90,7 @@ class MemoryFileSystem final : public FileSystem {
   void make_directories(const std::string& path) override;
   bool make_directory(const std::string& path) override;
   void rename(const std::string& from, const std::string& to) override;
+  bool rename_if_absent(const std::string& from, const std::string& to) override;
   void remove_file(const std::string& path) override;
   void remove_tree(const std::string& path) override;
   void truncate(const std::string& path, uint64_t size) override;

@@ -1,6 +1,7 @@
 #include "skytrain/base/machine.h"
 
 #include <sched.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,11 @@ uint64_t number(std::string_view text) {
 }
 
 }  // namespace
+
+std::string host_name() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.nodename : "";
+}
 
 std::string read_or_empty(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -17,6 +17,9 @@ uint64_t available_memory_bytes();
 // The machine's memory, or the cgroup's limit when that is lower. 0: not known.
 uint64_t total_memory_bytes();
 
+// As uname -n says it; "" when it can't be told.
+std::string host_name();
+
 // A file of /proc, /sys or /etc: what isn't there or may not be read is unknown (""), and no error.
 std::string read_or_empty(const std::string& path);
 // The first value of `key` in "key : value" or "key=value" lines, without the spaces and quotes around it.

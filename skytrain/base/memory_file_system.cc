@@ -231,6 +231,12 @@ void MemoryFileSystem::rename(const std::string& from, const std::string& to) {
   target->names[target_name] = moved;
 }
 
+bool MemoryFileSystem::rename_if_absent(const std::string& from, const std::string& to) {
+  if (exists(to)) return false;
+  rename(from, to);
+  return true;
+}
+
 void MemoryFileSystem::remove_file(const std::string& path) {
   impl_->before("remove", path);
   const std::lock_guard lock(impl_->mutex);

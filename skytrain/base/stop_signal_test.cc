@@ -26,6 +26,7 @@ class StopSignalTest : public testing::Test {
     StopSignal::reset_for_test();
     std::signal(SIGINT, SIG_DFL);
     std::signal(SIGTERM, SIG_DFL);
+    std::signal(SIGUSR1, SIG_DFL);
   }
 };
 
@@ -44,6 +45,29 @@ TEST_F(StopSignalTest, CountsBothSignalsAndWakesAPoll) {
   std::raise(SIGTERM);
   EXPECT_EQ(StopSignal::requests(), 2);
   EXPECT_EQ(StopSignal::last_signal(), SIGTERM);
+}
+
+// Slurm's --signal=USR1@60, and then its SIGTERM.
+TEST_F(StopSignalTest, ANoticeIsOneRequestAndTheTermAfterItIsTheSame) {
+  std::raise(SIGUSR1);
+  EXPECT_EQ(StopSignal::requests(), 1);
+  EXPECT_TRUE(readable());
+  const std::optional<double> announced = StopSignal::announced();
+  ASSERT_TRUE(announced);
+  EXPECT_NEAR(*announced, Clock::real().monotonic_seconds(), 0.5);
+  Clock::real().sleep_seconds(2e-3 * StopSignal::kSameRequestMs);
+  std::raise(SIGUSR1);
+  std::raise(SIGTERM);
+  EXPECT_EQ(StopSignal::requests(), 1);
+  EXPECT_EQ(StopSignal::announced(), announced) << "the first one counts";
+  Clock::real().sleep_seconds(2e-3 * StopSignal::kSameRequestMs);
+  std::raise(SIGTERM);
+  EXPECT_EQ(StopSignal::requests(), 2);
+}
+
+TEST_F(StopSignalTest, CtrlCAnnouncesNoKill) {
+  std::raise(SIGINT);
+  EXPECT_FALSE(StopSignal::announced());
 }
 
 TEST_F(StopSignalTest, GivesOneByteARequest) {

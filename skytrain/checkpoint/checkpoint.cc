@@ -11,6 +11,7 @@
 #include "skytrain/base/error.h"
 #include "skytrain/base/hash.h"
 #include "skytrain/base/text.h"
+#include "skytrain/checkpoint/lineage.h"
 #include "skytrain/checkpoint/manifest.h"
 #include "skytrain/checkpoint/verify.h"
 
@@ -18,7 +19,7 @@ namespace skytrain::checkpoint {
 namespace {
 
 constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;
-constexpr size_t kLeastPiece = size_t{64} << 10, kFirstPiece = size_t{1} << 20, kMostPiece = size_t{16} << 20;
+constexpr size_t kLeastPiece = size_t{64} << 10, kMostPiece = size_t{16} << 20;
 constexpr double kPieceSeconds = 0.1;             // that one write takes at most, about
 constexpr size_t kHashChunk = size_t{256} << 10;  // stays in the cache between the two hashes of its bytes
 constexpr size_t kLargeImage = size_t{1} << 20;   // that another thread hashes
@@ -104,17 +105,15 @@ void hash_image(std::span<const std::byte> image, Manifest::File& entry) {
   entry.xxh128 = whole.hex();
 }
 
-Manifest::File write_image(FileSystem& fs, const std::string& folder, std::span<const std::byte> image,
-                           const WriteProgress& progress) {
-  Manifest::File entry;
-  entry.name = rank_file_name(0, 1);
-  entry.bytes = image.size();
+// The manifest's entry is made by `describe`, beside the writing where that is worth a thread.
+void write_image(FileSystem& fs, const std::string& path, std::span<const std::byte> image,
+                 const std::function<void()>& describe, const WriteHooks& hooks) {
   std::future<void> hashing;
-  if (image.size() > kLargeImage) hashing = std::async(std::launch::async, [&] { hash_image(image, entry); });
-  const auto file = fs.open_write(folder + "/" + entry.name, FileSystem::Mode::kExclusiveDirect);
-  size_t piece = kFirstPiece;
+  if (image.size() > kLargeImage) hashing = std::async(std::launch::async, describe);
+  const auto file = fs.open_write(path, FileSystem::Mode::kExclusiveDirect);
+  size_t piece = kLeastPiece;
   for (size_t at = 0; at < image.size();) {
-    if (progress) progress(at);
+    if (hooks.progress) hooks.progress(at);
     const double begin = Clock::real().monotonic_seconds();
     const size_t size = std::min(piece, image.size() - at);
     file->append(image.subspan(at, size));
@@ -123,11 +122,10 @@ Manifest::File write_image(FileSystem& fs, const std::string& folder, std::span<
     if (seconds < kPieceSeconds / 4) piece = std::min(2 * piece, kMostPiece);
     if (seconds > kPieceSeconds) piece = std::max(piece / 2, kLeastPiece);
   }
-  if (progress) progress(image.size());
+  if (hooks.progress) hooks.progress(image.size());
   file->sync();
   file->close();
-  hashing.valid() ? hashing.get() : hash_image(image, entry);
-  return entry;
+  hashing.valid() ? hashing.get() : describe();
 }
 
 void write_manifest(FileSystem& fs, const std::string& folder, const Manifest& manifest) {
@@ -146,12 +144,15 @@ std::string commit_file(FileSystem& fs, const std::string& directory, Manifest m
   bool replace = false;
   if (fs.exists(path)) {
     const Verification there = verify(fs, path, Depth::kContent);
-    if (there.verdict == Verdict::kValid && there.manifest->step == manifest.step) {
+    const bool superseded =
+        there.verdict == Verdict::kValid &&
+        !Lineage::read(fs, directory).objection(there.manifest->generation, there.manifest->step).empty();
+    if (there.verdict == Verdict::kValid && there.manifest->step == manifest.step && !superseded) {
       fs.sync_directory(directory);  // whoever committed it may have died before doing this
       return path;
     }
     // Only what is known to be worthless may be replaced.
-    if (there.verdict != Verdict::kDamaged) {
+    if (there.verdict != Verdict::kDamaged && !superseded) {
       const std::string reason =
           there.verdict == Verdict::kValid ? str("it is a good one of step ", there.manifest->step) : there.reason;
       throw Error(there.verdict == Verdict::kUnreadable ? ErrorKind::kEnvironment : ErrorKind::kData, path,
@@ -189,10 +190,25 @@ std::string commit(FileSystem& fs, const std::string& directory, Manifest manife
                      [&](const std::string& folder) { return write_arrays(fs, folder, arrays, step); });
 }
 
+Manifest::File describe_image(std::span<const std::byte> file) {
+  Manifest::File entry;
+  entry.name = rank_file_name(0, 1);
+  entry.bytes = file.size();
+  hash_image(file, entry);
+  return entry;
+}
+
 std::string commit_image(FileSystem& fs, const std::string& directory, Manifest manifest,
-                         std::span<const std::byte> file, const WriteProgress& progress) {
-  return commit_file(fs, directory, std::move(manifest),
-                     [&](const std::string& folder) { return write_image(fs, folder, file, progress); });
+                         std::span<const std::byte> file, const WriteHooks& hooks) {
+  Manifest described = manifest;
+  const auto describe = [&] {
+    described.files = {describe_image(file)};
+    if (hooks.hashed) hooks.hashed(described);
+  };
+  return commit_file(fs, directory, std::move(manifest), [&](const std::string& folder) {
+    write_image(fs, folder + "/" + rank_file_name(0, 1), file, describe, hooks);
+    return described.files[0];
+  });
 }
 
 Manifest read_manifest(const FileSystem& fs, const std::string& checkpoint_path) {

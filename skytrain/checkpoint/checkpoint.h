@@ -48,19 +48,27 @@ std::string checkpoint_name(uint64_t step);  // "step-00001234": 8 digits, more 
 // thrown. One writer a directory: the caller holds the run's lock.
 std::string commit(FileSystem& fs, const std::string& directory, Manifest manifest, std::span<const NamedArray> arrays);
 
-// Told before each piece of a file how many bytes of it have been written. What it throws is the failure of the commit:
-// to give up a save that takes too long.
-using WriteProgress = std::function<void(uint64_t written)>;
+// What of it is in the manifest: size and hashes, under the name of the only rank's file.
+Manifest::File describe_image(std::span<const std::byte> file);
+
+struct WriteHooks {
+  // Told before each piece of a file how many bytes of it have been written. What it throws is the failure of the
+  // commit: to give up a save that takes too long.
+  std::function<void(uint64_t written)> progress;
+  // Told, on another thread while the file is being written, what the manifest will say.
+  std::function<void(const Manifest&)> hashed;
+};
 
 // The same of a file that is ready in memory (file_image.h); its hash is computed while it is written, in pieces that
 // take a fraction of a second each, also on a slow disk.
 std::string commit_image(FileSystem& fs, const std::string& directory, Manifest manifest,
-                         std::span<const std::byte> file, const WriteProgress& progress = {});
+                         std::span<const std::byte> file, const WriteHooks& hooks = {});
 
 struct Candidate {
   // Why it does not count. What is only unreadable or too new may be whole: whoever resumes must not pass over it as if
   // it were worthless.
-  enum class Trouble { kNone, kUncommitted, kMisnamed, kDamaged, kTooNew, kUnreadable };
+  // kSuperseded: it is whole, but the run went on without it (lineage.h).
+  enum class Trouble { kNone, kUncommitted, kMisnamed, kDamaged, kTooNew, kUnreadable, kSuperseded };
   std::string path;
   uint64_t step = 0;
   bool valid = false;
@@ -110,8 +118,8 @@ struct Retention {
 };
 
 // Removes committed checkpoints beyond the `keep` newest *valid-looking* ones (never the newest valid one, which is
-// read and hashed for that) and every stale step-*.tmp. Damaged checkpoints and folders with other names stay, for a
-// person to look at. Returns the paths that were removed.
+// read and hashed for that), superseded ones, and every stale step-*.tmp. Damaged checkpoints and folders with other
+// names stay, for a person to look at. Returns the paths that were removed.
 std::vector<std::string> prune(FileSystem& fs, const std::string& directory, const Retention& retention);
 // What prune() would remove.
 std::vector<std::string> to_be_pruned(const FileSystem& fs, const std::string& directory, const Retention& retention);

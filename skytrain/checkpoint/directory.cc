@@ -5,6 +5,7 @@
 #include "skytrain/base/error.h"
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
+#include "skytrain/checkpoint/lineage.h"
 #include "skytrain/checkpoint/manifest.h"
 #include "skytrain/checkpoint/verify.h"
 
@@ -36,7 +37,8 @@ Candidate::Trouble trouble_of(Verdict verdict) {
   return Candidate::Trouble::kDamaged;
 }
 
-Entry examine(const FileSystem& fs, const std::string& directory, const std::string& name, Depth depth) {
+Entry examine(const FileSystem& fs, const std::string& directory, const std::string& name, const Lineage& lineage,
+              Depth depth) {
   Entry entry;
   Candidate& candidate = entry.candidate;
   candidate.path = directory + "/" + name;
@@ -68,6 +70,9 @@ Entry examine(const FileSystem& fs, const std::string& directory, const std::str
   } else if (found.verdict != Verdict::kValid) {
     candidate.trouble = trouble_of(found.verdict);
     candidate.reason = found.reason;
+  } else if (std::string why = lineage.objection(found.manifest->generation, *named); !why.empty()) {
+    candidate.trouble = Candidate::Trouble::kSuperseded;
+    candidate.reason = name + " " + why;
   } else {
     candidate.trouble = Candidate::Trouble::kNone;
     candidate.valid = true;
@@ -79,11 +84,12 @@ Entry examine(const FileSystem& fs, const std::string& directory, const std::str
 std::vector<Candidate> examine_all(const FileSystem& fs, const std::string& directory, Depth depth) {
   std::vector<Entry> entries;
   if (!fs.exists(directory)) return {};
+  const Lineage lineage = Lineage::read(fs, directory);
   for (const std::string& name : fs.list(directory)) {
     if (name.starts_with('.')) continue;
     const std::optional<FileInfo> info = fs.stat(directory + "/" + name);
     const bool folder = info && info->type == FileInfo::Type::kDirectory;
-    if (folder || step_from_name(without_suffix(name))) entries.push_back(examine(fs, directory, name, depth));
+    if (folder || step_from_name(without_suffix(name))) entries.push_back(examine(fs, directory, name, lineage, depth));
   }
   std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
     if (a.step_known != b.step_known) return !a.step_known;
@@ -102,6 +108,19 @@ void deepen(const FileSystem& fs, Candidate& candidate) {
   candidate.valid = found.verdict == Verdict::kValid;
   candidate.trouble = trouble_of(found.verdict);
   candidate.reason = found.reason;
+}
+
+// A run that is stopped and resumed a thousand times is not to leave a thousand records.
+void prune_lineage(FileSystem& fs, const std::string& directory) {
+  std::optional<uint64_t> oldest;
+  if (!fs.exists(directory)) return;
+  for (const std::string& name : fs.list(directory)) {
+    if (!step_from_name(without_suffix(name))) continue;
+    const Verification found = verify(fs, directory + "/" + name, Depth::kSizes);
+    if (!found.manifest) return;  // whose it is can't be told
+    oldest = std::min(oldest.value_or(found.manifest->generation), found.manifest->generation);
+  }
+  if (oldest) prune_generations(fs, directory, *oldest);
 }
 
 }  // namespace
@@ -135,6 +154,7 @@ std::vector<std::string> to_be_pruned(const FileSystem& fs, const std::string& d
   }
   std::vector<Candidate> valid_looking;
   for (Candidate& candidate : examine_all(fs, directory, Depth::kSizes)) {
+    if (candidate.trouble == Candidate::Trouble::kSuperseded) doomed.push_back(candidate.path);
     if (candidate.valid) valid_looking.push_back(std::move(candidate));
   }
   // Right sizes don't make a checkpoint: nothing goes before a newer one was read and found sound.
@@ -163,6 +183,7 @@ std::vector<std::string> prune(FileSystem& fs, const std::string& directory, con
     fs.rename(path, path + kTemporarySuffix);
     fs.remove_tree(path + kTemporarySuffix);
   }
+  prune_lineage(fs, directory);
   return doomed;
 }
 

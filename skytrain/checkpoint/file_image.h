@@ -17,6 +17,8 @@ namespace skytrain::checkpoint {
 class FileImage {
  public:
   FileImage() = default;
+  // In a file in memory (memory_snapshot.h), which stays the caller's.
+  explicit FileImage(int fd) : fd_(fd) {}
   ~FileImage();
   FileImage(const FileImage&) = delete;
   FileImage& operator=(const FileImage&) = delete;
@@ -24,6 +26,12 @@ class FileImage {
   // Makes room for these arrays, of which only names, dtypes and shapes count, and writes the header. Data begin at a
   // multiple of 4096. Throws Error(kEnvironment) when there is no memory.
   void lay_out(std::span<const NamedArray> arrays, const std::map<std::string, std::string>& metadata);
+
+  // Makes room for them as lay_out() does, and changes nothing.
+  void reserve_for(std::span<const NamedArray> arrays, const std::map<std::string, std::string>& metadata);
+
+  // What a former process left in the file; empty when that is shorter. Holds until the next lay_out().
+  std::span<const std::byte> existing(uint64_t bytes);
 
   // Gets the pages of all this from the kernel now, rather than while it is filled.
   void touch();
@@ -36,6 +44,7 @@ class FileImage {
   void reserve(size_t bytes);
 
   SafetensorsLayout layout_;
+  int fd_ = -1;
   std::byte* memory_ = nullptr;
   size_t capacity_ = 0;
 };

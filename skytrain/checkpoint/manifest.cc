@@ -26,6 +26,20 @@ std::optional<uint64_t> parse_number(std::string_view text) {
   return value;
 }
 
+std::string eight_digits(uint64_t number) {
+  std::string digits = std::to_string(number);
+  if (digits.size() < 8) digits.insert(0, 8 - digits.size(), '0');
+  return digits;
+}
+
+// A decimal number with any number of leading zeros.
+std::optional<uint64_t> parse_digits(std::string_view text) {
+  while (text.size() > 1 && text[0] == '0') text.remove_prefix(1);
+  return parse_number(text);
+}
+
+const std::string kStep = "step-", kGeneration = "generation-", kJson = ".json";
+
 struct RankAndCount {
   uint64_t rank, of;
 };
@@ -105,18 +119,19 @@ void check_files(const std::vector<Manifest::File>& files, const std::string& wh
 
 }  // namespace
 
-std::string checkpoint_name(uint64_t step) {
-  std::string digits = std::to_string(step);
-  if (digits.size() < 8) digits.insert(0, 8 - digits.size(), '0');
-  return "step-" + digits;
-}
+std::string checkpoint_name(uint64_t step) { return kStep + eight_digits(step); }
 
 std::optional<uint64_t> step_from_name(std::string_view name) {
-  constexpr std::string_view kPrefix = "step-";
-  if (!name.starts_with(kPrefix)) return std::nullopt;
-  name.remove_prefix(kPrefix.size());
-  while (name.size() > 1 && name[0] == '0') name.remove_prefix(1);
-  return parse_number(name);
+  if (!name.starts_with(kStep)) return std::nullopt;
+  return parse_digits(name.substr(kStep.size()));
+}
+
+std::string generation_file_name(uint64_t number) { return kGeneration + eight_digits(number) + kJson; }
+
+std::optional<uint64_t> generation_from_name(std::string_view name) {
+  if (!name.starts_with(kGeneration) || !name.ends_with(kJson)) return std::nullopt;
+  if (name.size() < kGeneration.size() + kJson.size()) return std::nullopt;
+  return parse_digits(name.substr(kGeneration.size(), name.size() - kGeneration.size() - kJson.size()));
 }
 
 std::string rank_file_name(uint64_t rank, uint64_t of) { return str("rank-", rank, "-of-", of, ".safetensors"); }

@@ -85,6 +85,8 @@ const char* trouble_name(Candidate::Trouble trouble) {
       return "damaged";
     case Candidate::Trouble::kTooNew:
       return "too new";
+    case Candidate::Trouble::kSuperseded:
+      return "superseded";
     case Candidate::Trouble::kUnreadable:
       return "unreadable";
   }
@@ -211,16 +213,18 @@ std::function<bool(uint64_t)> kept_for_good(const FileSystem& fs, const std::str
                 "keeps a checkpoint for good each " + printable(every) + " (checkpoint.keep_every)",
                 "give --also-kept to remove those too");
   }
-  std::optional<uint64_t> best;
+  std::vector<uint64_t> best;
   if (spec.contains("best") && spec["best"].is_string()) {
     const auto newest = checkpoint::find_newest_valid(fs, folder, nullptr);
     if (newest) {
       const Json state = checkpoint::read_manifest(fs, newest->path).state;
-      const Json::json_pointer place("/run/best/step");
-      if (state.contains(place) && state[place].is_number_unsigned()) best = state[place].get<uint64_t>();
+      const Json& training = state.value("run", Json::object());
+      for (const Json& one : training.value("best_steps", Json::array())) best.push_back(one.at(0).get<uint64_t>());
     }
   }
-  return [steps, best](uint64_t step) { return step == best || (steps > 0 && step % steps == 0); };
+  return [steps, best](uint64_t step) {
+    return std::find(best.begin(), best.end(), step) != best.end() || (steps > 0 && step % steps == 0);
+  };
 }
 
 int prune(const Flags& flags) {

@@ -94,6 +94,10 @@ OrderedJson summary_json(const AttemptResult& result) {
   out["version"] = SKYTRAIN_VERSION;
   out["attempts"] = result.attempts;
   if (!result.checkpoint.empty()) out["checkpoint"] = result.checkpoint;
+  if (result.status == "interrupted") {
+    out["saved_step"] = result.saved_step;
+    out["samples_to_repeat"] = result.samples - std::min(result.samples, result.saved_samples);
+  }
   if (!result.resume_command.empty()) out["resume_command"] = result.resume_command;
   if (result.error) out["error"] = error_json(*result.error);
   for (const auto& [key, value] : worker.items()) {
@@ -103,9 +107,18 @@ OrderedJson summary_json(const AttemptResult& result) {
 }
 
 std::string interrupted_line(const AttemptResult& result) {
-  const std::string what = !result.checkpoint.empty() ? str("saved step ", result.steps)
-                           : result.steps == 0        ? "stopped before the first step; nothing to save"
-                                                      : str("stopped after step ", result.steps, "; nothing was saved");
+  std::string what;
+  if (result.steps == 0) {
+    what = "stopped before the first step; nothing to save";
+  } else if (result.saved_step == result.steps) {
+    what = str("saved step ", result.steps, ": no sample will be trained again");
+  } else {
+    const std::string again = str(human_count(double(result.samples - std::min(result.samples, result.saved_samples))),
+                                  " samples will be trained again");
+    what = result.saved_step == 0 ? str("stopped after step ", result.steps, "; nothing was saved: ", again)
+                                  : str("stopped after step ", result.steps, "; the newest checkpoint is of step ",
+                                        result.saved_step, ": ", again);
+  }
   return what + "; resume with: " + result.resume_command;
 }
 

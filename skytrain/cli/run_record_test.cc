@@ -106,7 +106,20 @@ TEST(InterruptedLine, SaysWhatWasSavedAndHowToGoOn) {
             "stopped before the first step; nothing to save; resume with: skytrain train a.yaml");
   result.steps = 12;
   result.checkpoint = "/runs/a/checkpoints/step-00000012";
-  EXPECT_EQ(interrupted_line(result), "saved step 12; resume with: skytrain train a.yaml");
+  result.saved_step = 12;
+  EXPECT_EQ(interrupted_line(result),
+            "saved step 12: no sample will be trained again; resume with: skytrain train a.yaml");
+  result.saved_step = 10;
+  result.samples = 96;
+  result.saved_samples = 80;
+  EXPECT_EQ(
+      interrupted_line(result),
+      "stopped after step 12; the newest checkpoint is of step 10: 16 samples will be trained again; resume with: "
+      "skytrain train a.yaml");
+  result.saved_step = result.saved_samples = 0;
+  EXPECT_EQ(interrupted_line(result),
+            "stopped after step 12; nothing was saved: 96 samples will be trained again; resume with: skytrain train "
+            "a.yaml");
 }
 
 TEST(Summary, OfAnInterruptedRunHasTheWorkersFigures) {

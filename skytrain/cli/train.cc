@@ -18,6 +18,7 @@
 #include "skytrain/cli/output.h"
 #include "skytrain/cli/run_record.h"
 #include "skytrain/cli/train_view.h"
+#include "skytrain/elastic/training_run.h"
 #include "skytrain/elastic/worker_location.h"
 #include "skytrain/observe/report.h"
 
@@ -163,7 +164,8 @@ class TrainCommand {
     elastic::WorkerOptions options;
     options.program = worker;
     options.log_file = run_dir().log();
-    options.lock_fd = lock.get();
+    options.fds = {{lock.get(), proto::kLockFd}};
+    options.grace_seconds = choice_.resolved.recipe.elastic.grace.value;
     options.order = proto::Start{.recipe = recipe::to_json(choice_.resolved.recipe),
                                  .run_directory = absolute_path(run_dir().path()),
                                  .resume = resuming_,
@@ -171,9 +173,9 @@ class TrainCommand {
     AttemptResult result;
     std::optional<elastic::WorkerEnd> end;
     try {
-      end = elastic::run_worker(options, view);
+      end = elastic::run_training(options, choice_.resolved.recipe.elastic.max_restarts, view);
     } catch (const Error& error) {
-      end = elastic::WorkerEnd{error, 0};
+      end = elastic::WorkerEnd{error};
     }
     view.finish();
 
@@ -198,7 +200,9 @@ class TrainCommand {
       result.samples = finished->summary.value("samples", result.samples);
     } else if (const auto* interrupted = std::get_if<proto::Interrupted>(&end->outcome)) {
       result.status = "interrupted";
-      result.worker_summary = interrupted->summary;
+      if (interrupted->summary.is_object()) result.worker_summary = interrupted->summary;
+      result.saved_step = interrupted->saved_step;
+      result.saved_samples = interrupted->saved_samples;
       result.steps = interrupted->step;
       result.samples = interrupted->samples;
       result.checkpoint = interrupted->checkpoint;

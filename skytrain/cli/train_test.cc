@@ -140,7 +140,7 @@ TEST_F(TrainTest, AnInterruptedRunTellsTheCommandThatGoesOn) {
   const std::string rest = " train " + flags_.recipe + " --set 'train.optimizer={name: sgd, lr: 0.2}' --runs " +
                            flags_.runs + " --json --quiet";
   EXPECT_THAT(result_["resume_command"].get<std::string>(), EndsWith(rest));
-  EXPECT_THAT(text_, HasSubstr("saved step 2; resume with: ")) << "quiet or not";
+  EXPECT_THAT(text_, HasSubstr("saved step 2: no sample will be trained again; resume with: ")) << "quiet or not";
   EXPECT_TRUE(stdfs::exists(run_folders().at(0) + "/report.html"));
   StopSignal::reset_for_test();
   EXPECT_EQ(run("finished"), 0);

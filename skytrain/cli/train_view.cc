@@ -87,9 +87,18 @@ void TrainView::on_evaluation(const proto::EvaluationDone& evaluation) {
                human_seconds(evaluation.seconds)));
 }
 
-void TrainView::on_stopping() {
+void TrainView::on_stopping(std::optional<double> seconds) {
   // Without its number: steps are reported less often than they are done.
-  log_info("stopping: saving the current step … (Ctrl-C again to stop at once)");
+  if (seconds) {
+    log_info("stopping: saving the current step, if that takes less than " + human_seconds(*seconds) + " …");
+  } else {
+    log_info("stopping: saving the current step … (Ctrl-C again to stop at once)");
+  }
+}
+
+void TrainView::on_restart(const Error& death, int64_t n, int64_t max_restarts) {
+  options_.resuming = true;
+  log_warning(str(death.problem(), ": started again (", n, " of elastic.max_restarts ", max_restarts, ")"));
 }
 
 void TrainView::finish() {

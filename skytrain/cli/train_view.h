@@ -9,11 +9,11 @@
 
 #include "skytrain/base/clock.h"
 #include "skytrain/base/progress.h"
-#include "skytrain/elastic/worker_process.h"
+#include "skytrain/elastic/training_run.h"
 
 namespace skytrain::cli {
 
-class TrainView final : public elastic::WorkerObserver {
+class TrainView final : public elastic::TrainingObserver {
  public:
   struct Options {
     std::string name;   // of the run
@@ -31,7 +31,8 @@ class TrainView final : public elastic::WorkerObserver {
   void on_note(const proto::Note& note) override;
   void on_checkpoint(const proto::CheckpointDone& checkpoint) override;
   void on_evaluation(const proto::EvaluationDone& evaluation) override;
-  void on_stopping() override;
+  void on_stopping(std::optional<double> seconds) override;
+  void on_restart(const Error& death, int64_t n, int64_t max_restarts) override;
   void finish();  // the run is over: leaves the bar as it is
 
   const std::string& torch_version() const { return torch_version_; }

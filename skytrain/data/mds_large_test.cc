@@ -40,6 +40,7 @@ class CountingFileSystem final : public FileSystem {
   void make_directories(const std::string& path) override { refuse(path); }
   bool make_directory(const std::string& path) override { refuse(path); }
   void rename(const std::string& from, const std::string&) override { refuse(from); }
+  bool rename_if_absent(const std::string& from, const std::string&) override { refuse(from); }
   void remove_file(const std::string& path) override { refuse(path); }
   void remove_tree(const std::string& path) override { refuse(path); }
   void truncate(const std::string& path, uint64_t) override { refuse(path); }

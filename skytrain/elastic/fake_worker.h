@@ -62,10 +62,10 @@ class FakeWorker {
       progress.unix_seconds = Clock::real().unix_seconds();
       say(progress);
     }
-    say(proto::CheckpointDone{2, start.run_directory + "/checkpoints/step-00000002", 0.01});
+    say(proto::CheckpointDone{2, 16, start.run_directory + "/checkpoints/step-00000002", 0.01});
     say(proto::Note{"info", "a note"});
 
-    if (scenario == "killed") {
+    if (scenario == "killed" || (scenario == "killed-unless-resumed" && !start.resume)) {
       std::cerr << "reading sample 17\n\nreading sample 18\n";
       std::raise(SIGKILL);
     }
@@ -84,7 +84,7 @@ class FakeWorker {
     }
     if (scenario == "waits-for-stop") {
       hear();
-      say(proto::Interrupted{2, 16, start.run_directory + "/checkpoints/step-00000002", Json::object()});
+      say(proto::Interrupted{2, 16, start.run_directory + "/checkpoints/step-00000002", 2, 16, Json::object()});
       return 75;
     }
     if (scenario == "ignores-stop") return wait_for_signal(), 0;
@@ -106,6 +106,7 @@ class FakeWorker {
                     {"version", "0.1.0"},
                     {"data_fingerprint", {{"train", "aa"}, {"eval", "bb"}}}};
     summary["lock_inherited"] = ::fcntl(proto::kLockFd, F_GETFD) >= 0;
+    summary["snapshot_inherited"] = ::fcntl(proto::kSnapshotFd, F_GETFD) >= 0 && start.keep_snapshot;
     summary["resume"] = start.resume;
     say(proto::Finished{summary});
     if (scenario == "crashes-at-its-end") std::raise(SIGKILL);

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cmath>
 #include <csignal>
+#include <limits>
 #include <optional>
 
 #include "skytrain/base/clock.h"
@@ -20,6 +21,7 @@ namespace skytrain::elastic {
 namespace {
 
 constexpr int kQuotedLines = 6;
+constexpr double kNever = std::numeric_limits<double>::infinity();
 
 using Outcome = std::variant<proto::Finished, proto::Interrupted, Error>;
 
@@ -38,14 +40,16 @@ class WorkerRun {
       : WorkerRun(options, observer, stream_socket_pair()) {}
 
   WorkerEnd run() {
-    WorkerEnd end{follow(), 0};
+    WorkerEnd end{follow()};
     const bool spoke_its_last_word = !std::holds_alternative<Error>(end.outcome) || reported_failure_;
+    if (out_of_time_) end_group();
     const bool ended = has_ended(spoke_its_last_word ? options_.exit_seconds : 0);
     const ExitStatus status = end_group();
     if (ended && status.signalled && spoke_its_last_word) {
       observer_.on_note({"warning", "skytrain-worker " + status.describe() + " after its last word"});
     }
     end.peak_rss_bytes = child_.peak_rss_bytes();
+    end.progressed = last_step_ > 0;
     return end;
   }
 
@@ -61,8 +65,8 @@ class WorkerRun {
   static ChildProcess spawn(const WorkerOptions& options, Fd worker_end) {
     ChildProcess::Options spawn_options;
     spawn_options.argv = {options.program};
-    spawn_options.fds = {{worker_end.get(), proto::kWorkerFd}};
-    if (options.lock_fd >= 0) spawn_options.fds.emplace_back(options.lock_fd, proto::kLockFd);
+    spawn_options.fds = options.fds;
+    spawn_options.fds.emplace_back(worker_end.get(), proto::kWorkerFd);
     spawn_options.stdout_stderr_file = options.log_file;
     spawn_options.new_process_group = true;
     return ChildProcess::spawn(spawn_options);
@@ -80,6 +84,7 @@ class WorkerRun {
         }
         if (ended || channel_.closed()) return lost();
         if (auto outcome = carry_stop_requests()) return *std::move(outcome);
+        if (now() >= kill_time()) return killed_in_time();
         if (!started_ && now() > hello_deadline_) return too_late();
         wait_for_something();
       }
@@ -91,10 +96,9 @@ class WorkerRun {
 
   void wait_for_something() {
     pollfd fds[] = {{channel_.fd(), POLLIN, 0}, {child_.pidfd(), POLLIN, 0}, {StopSignal::fd(), POLLIN, 0}};
-    int milliseconds = -1;
-    if (!started_) {
-      milliseconds = static_cast<int>(std::clamp(std::ceil((hello_deadline_ - now()) * 1000), 0.0, 1e9));
-    }
+    const double until = std::min(kill_time(), started_ ? kNever : hello_deadline_);
+    const int milliseconds =
+        until == kNever ? -1 : static_cast<int>(std::clamp(std::ceil((until - now()) * 1000), 0.0, 1e9));
     if (::poll(fds, std::size(fds), milliseconds) > 0 && (fds[2].revents & POLLIN) != 0) drain(StopSignal::fd());
   }
 
@@ -108,10 +112,29 @@ class WorkerRun {
     // A worker that has not said hello gets the request after its recipe: it knows how to end without a trace.
     if (requests == 1 && started_ && !stop_sent_) {
       stop_sent_ = true;
-      channel_.send(proto::encode(proto::Stop{}));
-      observer_.on_stopping();
+      std::optional<double> seconds;
+      if (kill_time() != kNever) seconds = std::max(0.0, kill_time() - reserve() - now());
+      channel_.send(proto::encode(proto::Stop{seconds}));
+      observer_.on_stopping(seconds);
     }
     return std::nullopt;
+  }
+
+  // What ending in good order takes, within the grace: the worker's end, and then ours.
+  double reserve() const { return std::clamp(0.05 * options_.grace_seconds, 0.1, 2.0); }
+  double kill_time() const {
+    const std::optional<double> announced = StopSignal::announced();
+    return announced ? *announced + options_.grace_seconds - reserve() : kNever;
+  }
+
+  Outcome killed_in_time() {
+    out_of_time_ = true;
+    return proto::Interrupted{std::max(last_step_, saved_.step),
+                              std::max(last_samples_, saved_.samples),
+                              saved_.path,
+                              saved_.step,
+                              saved_.samples,
+                              Json()};
   }
 
   std::optional<Outcome> handle(const proto::Hello& hello) {
@@ -122,13 +145,19 @@ class WorkerRun {
     started_ = true;
     return std::nullopt;
   }
-  std::optional<Outcome> handle(const proto::Started& m) { return pass_on("started", &WorkerObserver::on_started, m); }
+  std::optional<Outcome> handle(const proto::Started& m) {
+    saved_.step = m.resume_step;
+    saved_.samples = m.resume_samples;
+    return pass_on("started", &WorkerObserver::on_started, m);
+  }
   std::optional<Outcome> handle(const proto::ProgressReport& m) {
     last_step_ = m.step;
+    last_samples_ = m.samples;
     return pass_on("progress", &WorkerObserver::on_progress, m);
   }
   std::optional<Outcome> handle(const proto::Note& m) { return pass_on("a note", &WorkerObserver::on_note, m); }
   std::optional<Outcome> handle(const proto::CheckpointDone& m) {
+    saved_ = m;
     return pass_on("a checkpoint", &WorkerObserver::on_checkpoint, m);
   }
   std::optional<Outcome> handle(const proto::EvaluationDone& m) {
@@ -216,7 +245,9 @@ class WorkerRun {
   bool stop_sent_ = false;
   bool reported_failure_ = false;
   bool reaped_ = false;
-  uint64_t last_step_ = 0;
+  bool out_of_time_ = false;
+  uint64_t last_step_ = 0, last_samples_ = 0;
+  proto::CheckpointDone saved_;  // the newest
 };
 
 }  // namespace

@@ -8,7 +8,10 @@
 
 #pragma once
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -27,24 +30,29 @@ class WorkerObserver {
   virtual void on_note(const proto::Note&) {}
   virtual void on_checkpoint(const proto::CheckpointDone&) {}
   virtual void on_evaluation(const proto::EvaluationDone&) {}
-  // The first stop request has been passed on.
-  virtual void on_stopping() {}
+  // The first stop request has been passed on. seconds: until the worker is killed; none: there is no such time.
+  virtual void on_stopping(std::optional<double> /*seconds*/) {}
 };
 
 struct WorkerOptions {
-  std::string program;             // see worker_location.h
-  std::string log_file;            // its stdout and stderr are appended
-  proto::Message order;            // Start, Evaluate or Trace
-  int lock_fd = -1;                // given to it as proto::kLockFd; -1: none
-  double handshake_seconds = 120;  // from its start to its hello: LibTorch may come over a slow network disk
-  double exit_seconds = 10;        // from its last word to its end
+  std::string program;                   // see worker_location.h
+  std::string log_file;                  // its stdout and stderr are appended
+  proto::Message order;                  // Start, Evaluate or Trace
+  std::vector<std::pair<int, int>> fds;  // (ours, number in the worker), beside its socket
+  double handshake_seconds = 120;        // from its start to its hello: LibTorch may come over a slow network disk
+  double exit_seconds = 10;              // from its last word to its end
+  // From a signal that announces a kill (StopSignal::announced()) to that kill: the worker is told how long it has, and
+  // killed a little before if it is not done. Infinite: it is waited for.
+  double grace_seconds = std::numeric_limits<double>::infinity();
 };
 
 struct WorkerEnd {
   // How it ended. An Error: what the worker reported (Failed), kLostWorkers when it died, kEnvironment when it could
-  // not be loaded, kAborted on a second stop request, kInternal when it did not keep to the protocol.
+  // not be loaded, kAborted on a second stop request, kInternal when it did not keep to the protocol. An Interrupted
+  // whose summary is null: it was not done when the grace ended, and was killed.
   std::variant<proto::Finished, proto::Interrupted, Error> outcome;
   uint64_t peak_rss_bytes = 0;  // as the kernel counted it
+  bool progressed = false;      // it had done a step of its own
 };
 
 // Throws Error(kEnvironment) when the program can't be started at all. No process of the worker's group is left when it

@@ -30,7 +30,7 @@ class Recorder : public WorkerObserver {
   void on_note(const proto::Note& m) override { heard.push_back(m.level + ": " + m.line); }
   void on_checkpoint(const proto::CheckpointDone&) override { heard.push_back("checkpoint"); }
   void on_evaluation(const proto::EvaluationDone&) override { heard.push_back("evaluation"); }
-  void on_stopping() override {
+  void on_stopping(std::optional<double>) override {
     heard.push_back("stopping");
     if (stop_again_when_stopping) StopSignal::request();
   }
@@ -94,7 +94,7 @@ TEST_F(WorkerProcess, AppendsTheWorkersOutputToTheLog) {
 TEST_F(WorkerProcess, HandsTheLockToTheWorkerOnlyWhenThereIsOne) {
   EXPECT_FALSE(std::get<proto::Finished>(run("finished").outcome).summary["lock_inherited"]);
   const Fd lock(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  options_.lock_fd = lock.get();
+  options_.fds = {{lock.get(), proto::kLockFd}};
   EXPECT_TRUE(std::get<proto::Finished>(run("finished").outcome).summary["lock_inherited"]);
 }
 
@@ -153,7 +153,7 @@ TEST_F(WorkerProcess, AWorkerThatNeverSaysHelloIsKilledAfterTheTimeOut) {
 TEST_F(WorkerProcess, AWorkerOfAnotherBuildIsRefusedByName) {
   const Error error = run_to_error("other-protocol");
   EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
-  EXPECT_EQ(error.problem(), "skytrain-worker 9.9.9 speaks protocol 3, this skytrain speaks 2");
+  EXPECT_EQ(error.problem(), "skytrain-worker 9.9.9 speaks protocol 4, this skytrain speaks 3");
 }
 
 TEST_F(WorkerProcess, WhatIsNoMessageIsRefused) {

@@ -24,6 +24,7 @@ void visit(Visitor& v, Start& m) {
   v("run_directory", m.run_directory);
   v("resume", m.resume);
   v("log_every", m.log_every);
+  v("keep_snapshot", m.keep_snapshot);
 }
 
 template <class Visitor>
@@ -75,6 +76,7 @@ void visit(Visitor& v, Trace& m) {
 template <class Visitor>
 void visit(Visitor& v, CheckpointDone& m) {
   v("step", m.step);
+  v("samples", m.samples);
   v("path", m.path);
   v("seconds", m.seconds);
 }
@@ -93,6 +95,8 @@ void visit(Visitor& v, Interrupted& m) {
   v("step", m.step);
   v("samples", m.samples);
   v("checkpoint", m.checkpoint);
+  v("saved_step", m.saved_step);
+  v("saved_samples", m.saved_samples);
   v("summary", m.summary);
 }
 
@@ -110,7 +114,9 @@ void visit(Visitor& v, Failed& m) {
 }
 
 template <class Visitor>
-void visit(Visitor&, Stop&) {}
+void visit(Visitor& v, Stop& m) {
+  v("seconds", m.seconds);
+}
 
 template <class M>
 constexpr std::string_view kTypeName = "";
@@ -157,6 +163,7 @@ class Encoder {
       json_[key] = std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
     }
   }
+  void operator()(const char* key, const std::optional<double>& value) { json_[key] = value ? Json(*value) : Json(); }
   void operator()(const char* key, ErrorKind value) { json_[key] = std::string(error_kind_name(value)); }
 
   Json take() { return std::move(json_); }
@@ -203,6 +210,11 @@ class Decoder {
     } else {
       refuse(key, "a number");
     }
+  }
+  void operator()(const char* key, std::optional<double>& value) {
+    value.reset();
+    if (read(key, "", nullptr).is_null()) return;
+    (*this)(key, value.emplace());
   }
   void operator()(const char* key, ErrorKind& value) {
     std::string name;

@@ -21,11 +21,13 @@
 
 namespace skytrain::proto {
 
-inline constexpr int kProtocolVersion = 2;
+inline constexpr int kProtocolVersion = 3;
 // The worker finds its end of the socket at this descriptor.
 inline constexpr int kWorkerFd = 3;
 // The run's lock, inherited so that the run stays locked while the worker lives.
 inline constexpr int kLockFd = 4;
+// Memory that outlives a worker, for the last snapshot of its state (checkpoint/memory_snapshot.h).
+inline constexpr int kSnapshotFd = 5, kSnapshotManifestFd = 6;
 
 struct Hello {
   int protocol = kProtocolVersion;
@@ -38,6 +40,8 @@ struct Start {
   std::string run_directory;  // absolute
   bool resume = false;        // continue from the newest valid checkpoint, if there is one
   uint64_t log_every = 0;     // steps between metrics lines; 0: a hundredth of an epoch, 1 to 50
+  bool keep_snapshot =
+      false;  // in kSnapshotFd, from which a resumed run goes on when it is newer than what is on the disk
 };
 
 // Evaluate a model on data.eval: answered by evaluation, then finished with the summary, or failed.
@@ -78,7 +82,7 @@ struct Note {
 };
 
 struct CheckpointDone {
-  uint64_t step = 0;
+  uint64_t step = 0, samples = 0;
   std::string path;
   double seconds = 0;  // that training waited
 };
@@ -90,10 +94,11 @@ struct EvaluationDone {
   double seconds = 0;
 };
 
-struct Interrupted {  // saved; exit 75
+struct Interrupted {  // saved, if there was time; exit 75
   uint64_t step = 0, samples = 0;
-  std::string checkpoint;  // "": stopped before the first step, there was nothing to save
-  Json summary;            // as Finished's
+  std::string checkpoint;                      // the newest; "": there is none
+  uint64_t saved_step = 0, saved_samples = 0;  // of that one: what lies between will be trained again
+  Json summary;                                // as Finished's
 };
 
 struct Finished {
@@ -105,7 +110,9 @@ struct Failed {
   std::string where, problem, hint;
 };
 
-struct Stop {};
+struct Stop {
+  std::optional<double> seconds;  // until all must be done; none: as long as it takes
+};
 
 using Message = std::variant<Hello, Start, Evaluate, Trace, Started, ProgressReport, Note, CheckpointDone,
                              EvaluationDone, Interrupted, Finished, Failed, Stop>;

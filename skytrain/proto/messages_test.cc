@@ -17,12 +17,12 @@ std::vector<Message> one_of_each() {
       Started{1, 64, 938, 60000, 60000, 216650, 2, 32, "bf16", {{"train.slot", "64 samples on 2 devices"}}, {{"a", 1}}},
       ProgressReport{5, 320, 0.5, 0.25, 1e-3, 15000.5, 1764510607.125, true},
       Note{"warning", "one file skipped"},
-      CheckpointDone{938, "/runs/a/checkpoints/step-00000938", 0.02},
+      CheckpointDone{938, 60032, "/runs/a/checkpoints/step-00000938", 0.02},
       EvaluationDone{938, 10000, 0.081, {{"top1", 0.9731}, {"f1", 0.97}}, 0.4},
-      Interrupted{12, 768, "/runs/a/checkpoints/step-00000012", Json{{"steps", 12}}},
+      Interrupted{12, 768, "/runs/a/checkpoints/step-00000010", 10, 640, Json{{"steps", 12}}},
       Finished{{{"status", "complete"}}},
       Failed{ErrorKind::kDiverged, "step 7", "the loss is nan", "lower train.optimizer.lr"},
-      Stop{},
+      Stop{27.5},
   };
 }
 
@@ -82,7 +82,7 @@ TEST(Messages, AFieldOfTheWrongTypeIsNamed) {
     for (const auto& [key, value] : whole.items()) {
       if (key == "type") continue;
       Json wrong = whole;
-      wrong[key] = nullptr;
+      wrong[key] = Json::array({Json::array()});
       EXPECT_NE(problem_of_decode(wrong).find("\"" + key + "\" is not "), std::string::npos) << wrong;
     }
   }
@@ -114,6 +114,11 @@ TEST(Messages, ALossThatIsNoNumberArrivesAsSuch) {
   }
 }
 
+TEST(Messages, AStopMayHaveNoEnd) {
+  EXPECT_EQ(std::get<Stop>(decode(through_text(encode(Stop{})))).seconds, std::nullopt);
+  EXPECT_EQ(std::get<Stop>(decode(through_text(encode(Stop{27.5})))).seconds, 27.5);
+}
+
 TEST(Messages, AnUnknownTypeIsNamed) {
   EXPECT_EQ(problem_of_decode({{"type", "dance"}}), "unknown message type \"dance\"");
   EXPECT_EQ(problem_of_decode({{"type", 7}}), "a message lacks \"type\"");
@@ -129,11 +134,11 @@ TEST(Messages, AFieldOfALaterBuildIsPassedOver) {
 TEST(Protocol, AWorkerOfAnotherVersionIsRefusedByName) {
   EXPECT_NO_THROW(check_protocol(Hello{}));
   try {
-    check_protocol(Hello{3, "0.9.0", "2.12.0"});
+    check_protocol(Hello{4, "0.9.0", "2.12.0"});
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.kind(), ErrorKind::kEnvironment);
-    EXPECT_EQ(error.problem(), "skytrain-worker 0.9.0 speaks protocol 3, this skytrain speaks 2");
+    EXPECT_EQ(error.problem(), "skytrain-worker 0.9.0 speaks protocol 4, this skytrain speaks 3");
     EXPECT_NE(error.hint().find("same build"), std::string::npos);
   }
 }

@@ -1,5 +1,7 @@
 #include "skytrain/train/evaluation_watch.h"
 
+#include <algorithm>
+
 #include "skytrain/base/error.h"
 
 namespace skytrain::train {
@@ -17,6 +19,7 @@ EvaluationWatch::EvaluationWatch(const recipe::Recipe& recipe, bool of_classes) 
   }
   if (recipe.checkpoint.best) {
     followed_ = recipe.checkpoint.best;
+    keep_best_ = recipe.checkpoint.keep_best;
     check(*followed_, "checkpoint.best");
   }
   early_stop_ = recipe.train.early_stop;
@@ -26,7 +29,10 @@ EvaluationWatch::EvaluationWatch(const recipe::Recipe& recipe, bool of_classes) 
   }
 }
 
-void EvaluationWatch::restored(const RunState& state) {
+void EvaluationWatch::restored(RunState& state) {
+  if (keep_best_ > 0 && state.best &&
+      state.best_steps.empty())  // checkpoint.best is new, or was before there were more
+    state.best_steps = {{state.best->step, state.best->metric(*followed_).value()}};
   if (plateau_ && !state.plateau.is_null()) plateau_->from_json(state.plateau);
 }
 
@@ -41,8 +47,7 @@ bool EvaluationWatch::evaluated(RunState& state) {
   }
   if (!followed_) return false;
   const double value = state.evaluation.metric(*followed_).value();
-  const bool best = !state.best || gain(value, state.best->metric(*followed_).value()) > 0;
-  if (best) state.best = state.evaluation;
+  if (!state.best || gain(value, state.best->metric(*followed_).value()) > 0) state.best = state.evaluation;
   if (early_stop_) {
     if (!state.early_stop_value || gain(value, *state.early_stop_value) > early_stop_->min_delta) {
       state.early_stop_value = value;
@@ -51,7 +56,18 @@ bool EvaluationWatch::evaluated(RunState& state) {
       state.stopped_early = true;
     }
   }
-  return best;
+  return keep_best_ > 0 && is_among_best(state, value);
+}
+
+// Of equal ones the earlier stays.
+bool EvaluationWatch::is_among_best(RunState& state, double value) const {
+  auto& steps = state.best_steps;
+  const auto place =
+      std::find_if(steps.begin(), steps.end(), [&](const auto& other) { return gain(value, other.second) > 0; });
+  const bool among = place != steps.end() || steps.size() < static_cast<size_t>(keep_best_);
+  if (among) steps.insert(place, {state.evaluation.step, value});
+  if (steps.size() > static_cast<size_t>(keep_best_)) steps.resize(static_cast<size_t>(keep_best_));
+  return among;
 }
 
 }  // namespace skytrain::train

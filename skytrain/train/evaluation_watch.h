@@ -18,21 +18,24 @@ class EvaluationWatch {
   EvaluationWatch(const recipe::Recipe& recipe, bool of_classes);
 
   // Takes up the state of a checkpoint.
-  void restored(const RunState& state);
+  void restored(RunState& state);
 
-  // After state.evaluation was made. Returns true when it is the best one, by the metric that the recipe follows.
+  // After state.evaluation was made. Returns true when the checkpoint of this step is to be kept for it: it is one of
+  // the checkpoint.keep_best best.
   bool evaluated(RunState& state);
 
   // What plateau has left of the learning rate, in (0, 1].
   double lr_factor() const { return plateau_ ? plateau_->factor() : 1; }
 
  private:
+  bool is_among_best(RunState& state, double value) const;
   double gain(double now, double before) const;  // > 0: now is better, by the metric that is followed
 
   std::optional<Plateau> plateau_;
   std::string plateau_metric_;
   std::optional<std::string> followed_;  // by early stopping or checkpoint.best
   std::optional<recipe::EarlyStopSpec> early_stop_;
+  int64_t keep_best_ = 0;  // 0: there is no checkpoint.best
 };
 
 }  // namespace skytrain::train

@@ -42,5 +42,21 @@ TEST(EvaluationWatch, ASmallGainIsTheBestThoughNotOneForEarlyStopping) {
   EXPECT_EQ(state.best->step, 7u);
 }
 
+TEST(EvaluationWatch, TheBestFewAreKeptTheEarlierOfEqualOnes) {
+  recipe::Recipe recipe;
+  recipe.checkpoint.best = "loss";
+  recipe.checkpoint.keep_best = 2;
+  EvaluationWatch watch(recipe, /*of_classes=*/true);
+  RunState state;
+  EXPECT_TRUE(evaluated(watch, state, 2.0));
+  EXPECT_TRUE(evaluated(watch, state, 3.0)) << "there is room for it";
+  EXPECT_FALSE(evaluated(watch, state, 3.0)) << "no better than one that is there";
+  EXPECT_TRUE(evaluated(watch, state, 2.5));
+  EXPECT_TRUE(evaluated(watch, state, 1.0));
+  using Steps = std::vector<std::pair<uint64_t, double>>;
+  EXPECT_EQ(state.best_steps, (Steps{{5, 1.0}, {1, 2.0}}));
+  EXPECT_EQ(state.best->step, 5u);
+}
+
 }  // namespace
 }  // namespace skytrain::train

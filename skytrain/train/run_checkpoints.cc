@@ -10,6 +10,9 @@ namespace skytrain::train {
 namespace {
 
 constexpr double kPollSeconds = 0.001;
+// Between states in memory: at least so long, and so many times what one takes.
+constexpr double kMemorySeconds = 2, kMemoryShare = 200;
+constexpr double kMargin = 1.2;  // of what saving is expected to take, before a save that goes well is given up for it
 // Of state, for each second of training that a save costs, until that was measured: a copy, and a part of the cores
 // while it is being written.
 constexpr double kExpectedBytesPerSecond = 4e9;
@@ -25,7 +28,8 @@ RunCheckpoints::RunCheckpoints(Clock& clock, const recipe::CheckpointSpec& spec,
       log_(log),
       observer_(observer),
       complete_(std::move(complete)),
-      last_save_(clock.monotonic_seconds()) {
+      last_save_(clock.monotonic_seconds()),
+      last_in_memory_(last_save_) {
   engine_.set_before_update([this] { wait_for_snapshot(); });
   saved_.prepare(engine_);
   const auto is_auto = [](const recipe::Duration& every) { return every == recipe::Duration::automatic(); };
@@ -52,18 +56,34 @@ bool RunCheckpoints::due_by_time(const RunPlan& plan) const {
 }
 
 void RunCheckpoints::after_step(RunState& state, const RunPlan& plan, double step_seconds) {
-  if (auto_) auto_->step(step_seconds, std::min(step_seconds, std::exchange(blocked_in_step_, 0)), saved_.saving());
+  if (auto_ && !saved_.saving_to_memory())
+    auto_->step(step_seconds, std::min(step_seconds, std::exchange(blocked_in_step_, 0)), saved_.saving());
   if (saved_.saving() && saved_.save_is_done()) finish(state);
   if (plan.checkpoint_due_by_progress(state.step)) {
     save(state, plan);
   } else if (!saved_.saving() && due_by_time(plan)) {
     start(state, plan);
+  } else if (!saved_.saving() && memory_save_due()) {
+    start_memory_save(state, plan);
   }
+}
+
+bool RunCheckpoints::memory_save_due() const {
+  if (!saved_.keeps_memory()) return false;
+  const double last = std::max(last_in_memory_, last_save_);
+  return clock_.monotonic_seconds() - last >= std::max(kMemorySeconds, kMemoryShare * memory_seconds_);
+}
+
+void RunCheckpoints::start_memory_save(const RunState& state, const RunPlan& plan) {
+  last_in_memory_ = started_ = clock_.monotonic_seconds();
+  complete_();
+  log_.flush();  // a worker that comes after this one finds the lines that its state counts
+  saved_.start_memory_save(engine_, state, plan.slots().samples_before(state.step));
 }
 
 void RunCheckpoints::save(RunState& state, const RunPlan& plan) {
   if (state.step == 0 || saved(state.step)) return;
-  if (saved_.saving() && saved_.saving_step() == state.step) return;
+  if (saved_.saving() && !saved_.saving_to_memory() && saved_.saving_step() == state.step) return;
   if (wait_for_other(state)) start(state, plan);
 }
 
@@ -72,6 +92,37 @@ void RunCheckpoints::save_now(RunState& state, const RunPlan& plan) {
   if (state.step == 0 || saved(state.step)) return;
   start(state, plan);
   failures_ = kMostFailures - 1;  // this one is the last
+  finish(state);
+}
+
+void RunCheckpoints::save_before(RunState& state, const RunPlan& plan, double deadline) {
+  if (saved_.saving()) {
+    const std::optional<double> rest = saved_.rest_seconds(), whole = saved_.whole_seconds();
+    const double left = deadline - clock_.monotonic_seconds();
+    const bool newest = !saved_.saving_to_memory() && saved_.saving_step() == state.step;
+    if (!newest && rest && whole && *rest + *whole > left && *whole * kMargin <= left)
+      saved_.give_up_at(clock_.monotonic_seconds());
+    else
+      saved_.give_up_at(deadline);
+    finish_before(state);
+    if (newest) return;
+  }
+  if (state.step == 0 || saved(state.step)) return;
+  const double left = deadline - clock_.monotonic_seconds();
+  if (const std::optional<double> whole = saved_.whole_seconds(); whole && *whole > left) {
+    observer_.note(/*warning=*/true, str("a checkpoint takes about ", human_seconds(*whole), " here, and ",
+                                         left > 0 ? human_seconds(left) + " are left" : "no time is left",
+                                         ": none is taken of step ", state.step));
+    return;
+  }
+  start(state, plan);
+  saved_.give_up_at(deadline);
+  finish_before(state);
+}
+
+// A save that is given up in time, or fails, is no reason not to end in good order.
+void RunCheckpoints::finish_before(RunState& state) {
+  failures_ = std::min(failures_, kMostFailures - 2);
   finish(state);
 }
 
@@ -104,12 +155,13 @@ void RunCheckpoints::start(RunState& state, const RunPlan& plan) {
   const double begin = clock_.monotonic_seconds();
   complete_();
   log_.flush();
-  std::optional<uint64_t> best;
-  if (spec_.best && state.best) best = state.best->step;
   SavedState::SaveOptions options;
   options.samples = plan.slots().samples_before(state.step);
   options.keep = spec_.keep;
-  options.spared = [best, plan](uint64_t step) { return step == best || plan.kept_for_good(step); };
+  options.spared = [best = state.best_steps, plan](uint64_t step) {
+    return plan.kept_for_good(step) ||
+           std::any_of(best.begin(), best.end(), [=](const auto& one) { return one.first == step; });
+  };
   options.before_commit = [this] { log_.sync(); };
   saved_.start_save(engine_, state, std::move(options));
   last_save_ = started_ = begin;
@@ -121,6 +173,7 @@ void RunCheckpoints::finish(RunState& state) {
   const double begin = clock_.monotonic_seconds();
   std::vector<std::string> notes;
   const uint64_t step = saved_.saving_step();
+  const bool in_memory = saved_.saving_to_memory();
   std::optional<Error> failure;
   try {
     saved_.finish_save(&notes);
@@ -129,6 +182,12 @@ void RunCheckpoints::finish(RunState& state) {
   }
   const double end = clock_.monotonic_seconds();
   blocked_ += end - begin;
+  if (in_memory) {
+    memory_seconds_ = end - started_;
+    ++figures_.memory_saves;
+    if (failure) failed(*failure);
+    return;
+  }
   state.checkpoint_seconds += std::exchange(blocked_, 0);
   if (auto_) auto_->saved(end - started_);
   for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
@@ -139,14 +198,20 @@ void RunCheckpoints::finish(RunState& state) {
     figures_.last = end - started_;
     figures_.blocked += blocked_by_save_;
     figures_.most_blocked = std::max(figures_.most_blocked, blocked_by_save_);
-    observer_.checkpoint_saved(step, saved_.newest_path(), blocked_by_save_ + (end - begin));
+    observer_.checkpoint_saved(step, saved_.newest_samples(), saved_.newest_path(), blocked_by_save_ + (end - begin));
   } else {
     failed(*failure);
   }
 }
 
 void RunCheckpoints::failed(const Error& error) {
-  if (error.kind() == ErrorKind::kDiverged || ++failures_ >= kMostFailures) throw error;
+  if (error.kind() == ErrorKind::kInterrupted) {
+    observer_.note(/*warning=*/true,
+                   str("the checkpoint of step ", saved_.saving_step(), " was given up: ", error.problem()));
+    return;
+  }
+  if (error.kind() == ErrorKind::kDiverged || error.kind() == ErrorKind::kLostWorkers || ++failures_ >= kMostFailures)
+    throw error;
   observer_.note(/*warning=*/true, str("the checkpoint of step ", saved_.saving_step(),
                                        " could not be saved, training goes on: ", error.message()));
 }

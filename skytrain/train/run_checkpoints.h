@@ -5,6 +5,9 @@
 // Saves go on beside the training (SavedState). One that is due while another is being written waits for it, a while,
 // when a step of the run made it due, and is taken later when the clock did. A save that fails is no reason to stop
 // training: the next one is tried, up to kMostFailures in a row.
+//
+// Between them the state is kept in memory (where SavedState has some that outlives the worker) as often as costs next
+// to nothing.
 
 #pragma once
 #include <cstdint>
@@ -44,6 +47,10 @@ class RunCheckpoints {
   void after_step(RunState& state, const RunPlan& plan, double step_seconds);
   // At once, whatever else; returns when it is committed. Nothing to do when the state is saved already.
   void save_now(RunState& state, const RunPlan& plan);
+  // The same within the time that is left: deadline, in monotonic seconds, is when all must be done. A save that is
+  // going on is finished first, unless the newest state fits only in its place. What does not fit is not written, or
+  // given up, and a note tells of it at once.
+  void save_before(RunState& state, const RunPlan& plan, double deadline);
   // Begins a save, for another reason than time.
   void save(RunState& state, const RunPlan& plan);
   // Returns when no save is going on; a failure is a note to the observer.
@@ -57,14 +64,18 @@ class RunCheckpoints {
     uint64_t saves = 0, bytes = 0;         // committed; of a file
     double blocked = 0, most_blocked = 0;  // seconds that training waited for saves beside it, and for one of them
     double last = 0;                       // seconds of the last save, from its beginning to its end
+    uint64_t memory_saves = 0;             // into memory only
   };
   const Figures& figures() const { return figures_; }
 
  private:
   bool due_by_time(const RunPlan& plan) const;
+  bool memory_save_due() const;
+  void start_memory_save(const RunState& state, const RunPlan& plan);
   void start(RunState& state, const RunPlan& plan);
   bool wait_for_other(RunState& state);
   void finish(RunState& state);
+  void finish_before(RunState& state);
   void failed(const Error& error);
 
   Clock& clock_;
@@ -76,6 +87,7 @@ class RunCheckpoints {
   const std::function<void()> complete_;
   std::optional<AutoCadence> auto_;
   double last_save_, started_ = 0;
+  double last_in_memory_, memory_seconds_ = 0;  // when the last state in memory was begun, and what it took
   double blocked_in_step_ = 0;
   double blocked_ = 0;          // seconds that training waited, not in RunState::checkpoint_seconds yet
   double blocked_by_save_ = 0;  // by the one that is going on

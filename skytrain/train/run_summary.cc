@@ -57,11 +57,9 @@ OrderedJson run_summary(bool interrupted, const RunState& state, uint64_t sample
   summary["time"]["evaluation_s"] = state.evaluation_seconds;
   summary["time"]["checkpoint_s"] = state.checkpoint_seconds;
   if (saving.saves > 0)
-    summary["saving"] = {{"saves", saving.saves},
-                         {"bytes", saving.bytes},
-                         {"blocked_s", saving.blocked},
-                         {"most_blocked_s", saving.most_blocked},
-                         {"last_s", saving.last}};
+    summary["saving"] = {{"saves", saving.saves},       {"bytes", saving.bytes},
+                         {"blocked_s", saving.blocked}, {"most_blocked_s", saving.most_blocked},
+                         {"last_s", saving.last},       {"memory_saves", saving.memory_saves}};
   if (input) summary["data"] = to_json(*input);
   summary["data_fingerprint"]["train"] = train.info.fingerprint;
   if (eval) summary["data_fingerprint"]["eval"] = eval->info.fingerprint;

@@ -1,8 +1,12 @@
 #include "skytrain/train/saved_state.h"
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <limits>
 
 #include "skytrain/base/error.h"
+#include "skytrain/base/machine.h"
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
 #include "skytrain/train/data_description.h"
@@ -32,8 +36,14 @@ checkpoint::Manifest load_engine_state(FileSystem& fs, const std::string& checkp
   return manifest;
 }
 
-SavedState::SavedState(FileSystem& fs, Clock& clock, std::string directory, std::string recipe_fingerprint)
-    : fs_(fs), clock_(clock), directory_(std::move(directory)), recipe_fingerprint_(std::move(recipe_fingerprint)) {}
+SavedState::SavedState(FileSystem& fs, Clock& clock, std::string directory, std::string recipe_fingerprint,
+                       std::optional<checkpoint::MemorySnapshot> memory)
+    : fs_(fs),
+      clock_(clock),
+      directory_(std::move(directory)),
+      recipe_fingerprint_(std::move(recipe_fingerprint)),
+      memory_(memory),
+      image_(memory ? memory->image() : -1) {}
 
 void SavedState::set_data(const data::DatasetInfo& info) {
   data_fingerprint_ = info.fingerprint;
@@ -52,38 +62,107 @@ void SavedState::amend(const RunState& state) {
   checkpoint::amend_state(fs_, newest_path_, state_json(state));
 }
 
-void SavedState::start_save(const Engine& engine, const RunState& state, SaveOptions options) {
+checkpoint::Manifest SavedState::manifest_of(const RunState& state, uint64_t samples) const {
   checkpoint::Manifest manifest;
+  manifest.generation = own_.number;
   manifest.step = state.step;
-  manifest.samples = options.samples;
+  manifest.samples = samples;
   manifest.created_unix_seconds = clock_.unix_seconds();
   manifest.state = state_json(state);
-  saving_step_ = state.step;
+  return manifest;
+}
+
+void SavedState::start(const Engine& engine, const checkpoint::Manifest& manifest, bool to_memory,
+                       std::function<std::string()> commit) {
+  to_memory_ = to_memory;
+  saving_step_ = manifest.step;
+  saving_samples_ = manifest.samples;
   notes_.clear();
+  written_ = 0;
+  writing_since_ = 0;
+  give_up_at_ = std::numeric_limits<double>::infinity();
   if (preparing_.valid()) preparing_.get();
   std::vector<tensor::NamedTensor> tensors = engine.state();
   std::vector<ArrayToCheck> to_check = arrays_to_check(tensors, engine);
   background_.start(
-      [this, tensors = std::move(tensors), step = state.step] { copy_state(tensors, step, image_); },
-      [this, manifest = std::move(manifest), options = std::move(options), to_check = std::move(to_check)] {
+      [this, tensors = std::move(tensors), step = manifest.step] {
+        if (memory_) memory_->forget();
+        copy_state(tensors, step, image_);
+      },
+      [this, step = manifest.step, to_check = std::move(to_check), commit = std::move(commit)] {
         if (const std::string name = not_finite(to_check, image_); !name.empty())
-          throw Error(ErrorKind::kDiverged, "",
-                      str("a weight became NaN or infinite in step ", manifest.step, ": ", name));
-        if (options.before_commit) options.before_commit();
-        make_room(options);
-        std::string path = checkpoint::commit_image(fs_, directory_, manifest, image_.file());
-        if (options.keep == 0) return path;
-        try {
-          checkpoint::prune(fs_, directory_, {.keep = options.keep, .spared = options.spared, .sound = path});
-        } catch (const Error& error) {
-          notes_.push_back("old checkpoints could not be removed: " + error.message());
-        }
-        return path;
+          throw Error(ErrorKind::kDiverged, "", str("a weight became NaN or infinite in step ", step, ": ", name));
+        return commit();
       });
 }
 
+// What this process saves belongs to a generation of its own, which begins where it began.
+void SavedState::goes_on_from(const checkpoint::Manifest& manifest) {
+  if (generation_known_) return;
+  generation_known_ = true;
+  const std::optional<uint64_t> newest = checkpoint::Lineage::read(fs_, directory_).newest();
+  own_.number = std::max(newest.value_or(0), manifest.generation) + 1;
+  own_.parent = manifest.generation;
+  own_.start_step = manifest.step;
+}
+
+void SavedState::starts_anew() {
+  if (generation_known_) return;
+  generation_known_ = true;
+  const std::optional<uint64_t> newest = checkpoint::Lineage::read(fs_, directory_).newest();
+  own_.number = newest ? *newest + 1 : 0;
+}
+
+// Before the first checkpoint of this process counts, and a look before each: whether somebody else has gone on.
+void SavedState::enter_lineage() {
+  if (!entered_) {
+    fs_.make_directories(directory_);
+    own_.created_unix_seconds = clock_.unix_seconds();
+    own_.members = Json::array({{{"rank", 0}, {"host", host_name()}, {"pid", ::getpid()}}});
+    entered_ = checkpoint::add_generation(fs_, directory_, own_);
+  }
+  if (entered_ && checkpoint::Lineage::read(fs_, directory_).newest() == own_.number) return;
+  throw Error(ErrorKind::kLostWorkers, directory_,
+              str("another attempt has gone on with this run: this one is generation ", own_.number,
+                  " and no longer the newest"),
+              "only one of them may save: this one ends");
+}
+
+void SavedState::start_save(const Engine& engine, const RunState& state, SaveOptions options) {
+  starts_anew();
+  checkpoint::Manifest manifest = manifest_of(state, options.samples);
+  start(engine, manifest, /*to_memory=*/false, [this, manifest, options = std::move(options)] {
+    if (options.before_commit) options.before_commit();
+    enter_lineage();
+    make_room(options);
+    checkpoint::WriteHooks hooks;
+    hooks.progress = [this](uint64_t bytes) { wrote(bytes); };
+    if (memory_) hooks.hashed = [this](const checkpoint::Manifest& whole) { memory_->publish(whole); };
+    writing_since_ = clock_.monotonic_seconds();
+    std::string path = checkpoint::commit_image(fs_, directory_, manifest, image_.file(), hooks);
+    last_writing_ = clock_.monotonic_seconds() - writing_since_;
+    if (options.keep == 0) return path;
+    try {
+      checkpoint::prune(fs_, directory_, {.keep = options.keep, .spared = options.spared, .sound = path});
+    } catch (const Error& error) {
+      notes_.push_back("old checkpoints could not be removed: " + error.message());
+    }
+    return path;
+  });
+}
+
+void SavedState::start_memory_save(const Engine& engine, const RunState& state, uint64_t samples) {
+  starts_anew();
+  checkpoint::Manifest manifest = manifest_of(state, samples);
+  start(engine, manifest, /*to_memory=*/true, [this, manifest]() mutable {
+    manifest.files = {checkpoint::describe_image(image_.file())};
+    memory_->publish(manifest);
+    return std::string();
+  });
+}
+
 void SavedState::prepare(const Engine& engine) {
-  lay_out_state(engine.state(), std::numeric_limits<uint64_t>::max(), image_);
+  reserve_for_state(engine.state(), image_);
   preparing_ = std::async(std::launch::async, [this] { image_.touch(); });
 }
 
@@ -106,12 +185,41 @@ void SavedState::make_room(const SaveOptions& options) {
                 "make room; checkpoints that are there stay");
 }
 
+void SavedState::wrote(uint64_t bytes) {
+  written_ = bytes;
+  if (clock_.monotonic_seconds() < give_up_at_) return;
+  throw Error(ErrorKind::kInterrupted, "",
+              str("there was no time left when ", human_bytes(double(bytes)), " of ",
+                  human_bytes(double(image_.file().size())), " were written"));
+}
+
+std::optional<double> SavedState::rest_seconds() const {
+  if (background_.done() || to_memory_) return 0;  // into memory it takes no time to speak of
+  const uint64_t written = written_;
+  const double since = writing_since_;
+  if (written == 0 || since == 0) {
+    if (last_writing_ > 0) return last_writing_.load();
+    return std::nullopt;
+  }
+  return (clock_.monotonic_seconds() - since) / double(written) * double(image_.file().size() - written);
+}
+
+std::optional<double> SavedState::whole_seconds() const {
+  const uint64_t written = written_;
+  if (saving() && !background_.done() && written > 0)
+    return (clock_.monotonic_seconds() - writing_since_) / double(written) * double(image_.file().size());
+  if (last_writing_ > 0) return last_writing_.load();
+  return std::nullopt;
+}
+
 void SavedState::finish_save(std::vector<std::string>* notes) {
   checkpoint::BackgroundSave::Outcome outcome = background_.take();
   if (notes != nullptr) notes->insert(notes->end(), notes_.begin(), notes_.end());
   if (outcome.failure) std::rethrow_exception(outcome.failure);
+  if (to_memory_) return;
   newest_path_ = std::move(outcome.path);
   newest_step_ = saving_step_;
+  newest_samples_ = saving_samples_;
 }
 
 std::string SavedState::save(const Engine& engine, const RunState& state, SaveOptions options,
@@ -122,6 +230,28 @@ std::string SavedState::save(const Engine& engine, const RunState& state, SaveOp
 }
 
 std::optional<RunState> SavedState::restore(Engine& engine, std::vector<std::string>* notes) {
+  if (std::optional<RunState> state = restore_from_memory(engine)) return state;
+  return restore_from_disk(engine, notes);
+}
+
+std::optional<RunState> SavedState::restore_from_memory(Engine& engine) {
+  const std::optional<checkpoint::Manifest> manifest = memory_ ? memory_->manifest() : std::nullopt;
+  if (!manifest) return std::nullopt;
+  for (const checkpoint::Candidate& candidate : checkpoint::list_checkpoints(fs_, directory_, /*hash=*/false)) {
+    if (!candidate.valid) continue;
+    if (candidate.step >= manifest->step) return std::nullopt;
+    newest_path_ = candidate.path;
+    newest_step_ = candidate.step;
+    newest_samples_ = checkpoint::read_manifest(fs_, candidate.path).samples;
+    break;
+  }
+  if (!copy_state_back(image_, *manifest, engine.state())) return std::nullopt;
+  engine.state_restored();
+  goes_on_from(*manifest);
+  return RunState::from_json(manifest->state.at("run"), manifest->step, "the last state in memory");
+}
+
+std::optional<RunState> SavedState::restore_from_disk(Engine& engine, std::vector<std::string>* notes) {
   if (!fs_.exists(directory_)) return std::nullopt;
   std::vector<checkpoint::Candidate> skipped;
   const std::optional<checkpoint::Candidate> found = checkpoint::find_newest_valid(fs_, directory_, &skipped);
@@ -138,6 +268,9 @@ std::optional<RunState> SavedState::restore(Engine& engine, std::vector<std::str
       if (candidate.trouble == Trouble::kDamaged)
         throw Error(ErrorKind::kData, candidate.path, candidate.reason,
                     "no older checkpoint is valid either: train again from the beginning with --resume never");
+      if (candidate.trouble == Trouble::kSuperseded)
+        throw Error(ErrorKind::kData, candidate.path, candidate.reason,
+                    "and there is none else: to go on from it all the same, move away the generation-*.json beside it");
     }
     return std::nullopt;
   }
@@ -151,7 +284,9 @@ std::optional<RunState> SavedState::restore(Engine& engine, std::vector<std::str
                 "put the data back, or start again with --resume never");
   manifest = load_engine_state(fs_, found->path, engine);
   newest_step_ = manifest.step;
+  newest_samples_ = manifest.samples;
   newest_path_ = found->path;
+  goes_on_from(manifest);
   return RunState::from_json(manifest.state.at("run"), manifest.step, where);
 }
 

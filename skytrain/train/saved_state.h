@@ -3,9 +3,11 @@
 // An engine's state and a run's state, to and from checkpoints.
 
 #pragma once
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +17,8 @@
 #include "skytrain/checkpoint/background_save.h"
 #include "skytrain/checkpoint/checkpoint.h"
 #include "skytrain/checkpoint/file_image.h"
+#include "skytrain/checkpoint/lineage.h"
+#include "skytrain/checkpoint/memory_snapshot.h"
 #include "skytrain/data/dataset.h"
 #include "skytrain/train/engine.h"
 #include "skytrain/train/run_state.h"
@@ -28,7 +32,9 @@ checkpoint::Manifest load_engine_state(FileSystem& fs, const std::string& checkp
 class SavedState {
  public:
   // directory: <run>/checkpoints. recipe_fingerprint: kept in each manifest.
-  SavedState(FileSystem& fs, Clock& clock, std::string directory, std::string recipe_fingerprint);
+  // memory: where the last state is kept beside the disk, for a worker that comes after this one; none: nowhere.
+  SavedState(FileSystem& fs, Clock& clock, std::string directory, std::string recipe_fingerprint,
+             std::optional<checkpoint::MemorySnapshot> memory = {});
   // The training data: a checkpoint of another data set is refused on restore.
   void set_data(const data::DatasetInfo& info);
 
@@ -44,43 +50,74 @@ class SavedState {
   // Begins to save beside the training. The engine's state must not change before wait_for_snapshot() has returned.
   // REQUIRES: no save is going on.
   void start_save(const Engine& engine, const RunState& state, SaveOptions options);
+  // The same into memory only, which costs little. REQUIRES: keeps_memory().
+  void start_memory_save(const Engine& engine, const RunState& state, uint64_t samples);
+  bool keeps_memory() const { return memory_.has_value(); }
+  bool saving_to_memory() const { return saving() && to_memory_; }
   void wait_for_snapshot() { background_.wait_for_snapshot(); }
   bool saving() const { return background_.going_on(); }
   bool save_is_done() const { return background_.done(); }
   uint64_t saving_step() const { return saving_step_; }
   uint64_t image_bytes() const { return image_.file().size(); }  // of the last save
-  // Waits for the end of the save. Old checkpoints that can't be removed are no reason to end a run: a line about them
-  // goes to `notes`. Throws what commit() throws, and Error(kDiverged) when a weight is not finite: then nothing was
-  // written.
+  // Gives the save that is going on up when this time has come (monotonic seconds; a time that is over: now), unless it
+  // is done by then: its failure is an Error(kInterrupted).
+  void give_up_at(double monotonic_seconds) { give_up_at_ = monotonic_seconds; }
+  // How long the save that is going on will take from now, by its rate so far; none: not known yet.
+  std::optional<double> rest_seconds() const;
+  // How long writing a whole state takes, by the rate of the save that is going on, else of the last one.
+  std::optional<double> whole_seconds() const;
+  // Waits for the end of the save, to the disk or to memory. Old checkpoints that can't be removed are no reason to end
+  // a run: a line about them goes to `notes`. Throws what commit() throws, and Error(kDiverged) when a weight is not
+  // finite: then nothing was written.
   void finish_save(std::vector<std::string>* notes);
   // All of it at once; returns the path.
   std::string save(const Engine& engine, const RunState& state, SaveOptions options, std::vector<std::string>* notes);
 
-  // Loads the newest valid checkpoint into `engine`; nullopt when there is none at all. notes: lines about newer ones
-  // that were passed over because they are damaged. Throws Error(kData) when all are damaged, when a newer one is of a
-  // later format, or when the newest valid one is of another data set or model; Error(kEnvironment) when a newer one
-  // can't be read: going on from an older state would throw work away.
+  // Loads the newest state into `engine`: what a former worker left in memory when that is newer than all on the disk,
+  // else as restore_from_disk(). REQUIRES: no save is going on.
   std::optional<RunState> restore(Engine& engine, std::vector<std::string>* notes);
+  // Loads the newest valid checkpoint; nullopt when there is none at all. notes: lines about newer ones that were
+  // passed over because they are damaged. Throws Error(kData) when all are damaged, when a newer one is of a later
+  // format, or when the newest valid one is of another data set or model; Error(kEnvironment) when a newer one can't be
+  // read: going on from an older state would throw work away.
+  std::optional<RunState> restore_from_disk(Engine& engine, std::vector<std::string>* notes);
 
   // Replaces the run's state in the newest checkpoint, whose tensors stay: for an evaluation that was made later.
   void amend(const RunState& state);
 
   uint64_t newest_step() const { return newest_step_; }
+  uint64_t newest_samples() const { return newest_samples_; }  // consumed
   const std::string& newest_path() const { return newest_path_; }
 
  private:
+  checkpoint::Manifest manifest_of(const RunState& state, uint64_t samples) const;
+  void start(const Engine& engine, const checkpoint::Manifest& manifest, bool to_memory,
+             std::function<std::string()> commit);
+  std::optional<RunState> restore_from_memory(Engine& engine);
+  void goes_on_from(const checkpoint::Manifest& manifest);
+  void starts_anew();
+  void enter_lineage();
   Json state_json(const RunState& state) const;
   void make_room(const SaveOptions& options);
+  void wrote(uint64_t bytes);
 
   FileSystem& fs_;
   Clock& clock_;
   std::string directory_, recipe_fingerprint_, data_fingerprint_;
   Json data_description_;
-  uint64_t newest_step_ = 0, saving_step_ = 0;
+  uint64_t newest_step_ = 0, newest_samples_ = 0, saving_step_ = 0, saving_samples_ = 0;
   std::string newest_path_;
+  checkpoint::Generation own_;
+  bool generation_known_ = false, entered_ = false;
+  std::optional<checkpoint::MemorySnapshot> memory_;
+  bool to_memory_ = false;  // the save that is going on
   checkpoint::FileImage image_;
   std::future<void> preparing_;
-  std::vector<std::string> notes_;         // of the save that is going on
+  std::vector<std::string> notes_;  // of the save that is going on
+  // Of the save that is going on, for whoever waits for it.
+  std::atomic<uint64_t> written_{0};
+  std::atomic<double> writing_since_{0}, give_up_at_{std::numeric_limits<double>::infinity()};
+  std::atomic<double> last_writing_{0};    // seconds that the last one took to write, 0: there was none
   checkpoint::BackgroundSave background_;  // last: its thread uses the others
 };
 

@@ -3,6 +3,7 @@
 #include <ATen/ops/equal.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -42,8 +43,8 @@ class SavedStateTest : public testing::Test {
     state.step = step;
     state.last_loss = double(step);
     std::vector<std::string> ignored;
-    const std::unique_ptr<SavedState> saved = open();
-    saved->save(engine, state, {.samples = step * 8, .keep = 10}, &ignored);
+    if (!writer) writer = open();
+    writer->save(engine, state, {.samples = step * 8, .keep = 10}, &ignored);
   }
 
   std::string refusal(ErrorKind kind) {
@@ -65,6 +66,7 @@ class SavedStateTest : public testing::Test {
   MemoryFileSystem fs;
   FakeClock clock;
   Engine engine = make_engine(7);
+  std::unique_ptr<SavedState> writer;
 };
 
 TEST_F(SavedStateTest, WhatWasSavedComesBackWithTheSameBits) {
@@ -204,10 +206,105 @@ TEST_F(SavedStateTest, OldOnesThatCannotBeRemovedDoNotEndTheRun) {
   RunState state;
   state.step = 3;
   std::vector<std::string> notes;
-  const std::unique_ptr<SavedState> saved = open();
-  saved->save(engine, state, {.samples = 24, .keep = 1}, &notes);
-  EXPECT_EQ(saved->newest_step(), 3u);
+  writer->save(engine, state, {.samples = 24, .keep = 1}, &notes);
+  EXPECT_EQ(writer->newest_step(), 3u);
   EXPECT_FALSE(notes.empty());
+}
+
+// A machine that was thought dead went on saving, beside the one that had taken its place.
+TEST_F(SavedStateTest, OfTwoThatGoOnTheLaterOneSaves) {
+  save(1);
+  std::vector<std::string> notes;
+  Engine other = make_engine(99);
+  const std::unique_ptr<SavedState> successor = open();
+  ASSERT_TRUE(successor->restore(other, &notes));
+  RunState state;
+  state.step = 2;
+  successor->save(other, state, {.samples = 16, .keep = 10}, &notes);
+  try {
+    save(3);
+    FAIL() << "it is no longer the newest";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kLostWorkers);
+    EXPECT_THAT(error.message(), HasSubstr("another attempt has gone on with this run"));
+  }
+  const std::optional<RunState> found = open()->restore(engine, &notes);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->step, 2u);
+}
+
+TEST_F(SavedStateTest, OneThatTheRunWentOnWithoutDoesNotCount) {
+  save(1);
+  save(2);
+  const std::string manifest_of_2 = fs.read_file(manifest(2));
+  replace(manifest(2), "{");
+  std::vector<std::string> notes;
+  const std::unique_ptr<SavedState> successor = open();
+  EXPECT_EQ(successor->restore(engine, &notes)->step, 1u);
+  RunState state;
+  state.step = 4;
+  successor->save(engine, state, {.samples = 32}, &notes);
+  replace(manifest(2), manifest_of_2);  // it could be read after all
+  fs.remove_tree(std::string(kDirectory) + "/step-00000004");
+  notes.clear();
+  EXPECT_EQ(open()->restore(engine, &notes)->step, 1u);
+  ASSERT_EQ(notes.size(), 1u);
+  EXPECT_THAT(notes[0], HasSubstr("generation 1 went on from step 1 without it"));
+}
+
+TEST_F(SavedStateTest, AStateInMemoryThatIsNewerComesFirst) {
+  const checkpoint::MemorySnapshot::Files files = checkpoint::MemorySnapshot::create();
+  const checkpoint::MemorySnapshot memory(files.image.get(), files.manifest.get());
+  const auto open_with_memory = [&] { return std::make_unique<SavedState>(fs, clock, kDirectory, "recipe", memory); };
+  std::vector<std::string> notes;
+  RunState state;
+  state.step = 5;
+  const std::unique_ptr<SavedState> first = open_with_memory();
+  first->save(engine, state, {.samples = 40}, &notes);
+  state.step = 7;
+  first->start_memory_save(engine, state, 56);
+  first->finish_save(&notes);
+  EXPECT_EQ(first->newest_step(), 5u) << "memory is no checkpoint";
+
+  Engine other = make_engine(99);
+  const std::unique_ptr<SavedState> next = open_with_memory();
+  const std::optional<RunState> found = next->restore(other, &notes);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->step, 7u);
+  EXPECT_EQ(next->newest_step(), 5u);
+  for (size_t i = 0; i < engine.state().size(); ++i)
+    EXPECT_TRUE(at::equal(engine.state()[i].tensor, other.state()[i].tensor)) << engine.state()[i].name;
+  EXPECT_EQ(next->restore_from_disk(other, &notes)->step, 5u) << "what a rollback asks for";
+
+  // The disk's is as new: it comes from there. One that is damaged in memory does not count either.
+  state.step = 9;
+  next->save(engine, state, {.samples = 72}, &notes);
+  const char wrong = 'x';
+  ASSERT_EQ(::pwrite(files.image.get(), &wrong, 1, 5000), 1);
+  EXPECT_EQ(open_with_memory()->restore(other, &notes)->step, 9u);
+  next->start_memory_save(engine, state, 80);
+  next->finish_save(&notes);
+  fs.remove_tree(std::string(kDirectory) + "/step-00000009");
+  ASSERT_EQ(::pwrite(files.image.get(), &wrong, 1, 5000), 1);
+  EXPECT_EQ(open_with_memory()->restore(other, &notes)->step, 5u);
+}
+
+TEST_F(SavedStateTest, ASaveIsGivenUpWhenItsTimeIsOver) {
+  save(1);
+  const double now = clock.monotonic_seconds();
+  RunState state;
+  state.step = 2;
+  writer->start_save(engine, state, {.samples = 16});
+  writer->give_up_at(now - 1);
+  std::vector<std::string> notes;
+  try {
+    writer->finish_save(&notes);
+    // It may have been done already.
+    EXPECT_EQ(writer->newest_step(), 2u);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInterrupted);
+    EXPECT_THAT(fs.list(kDirectory), testing::Not(testing::Contains(HasSubstr("step-00000002"))));
+  }
 }
 
 }  // namespace

@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <map>
 #include <set>
 #include <vector>
 
+#include "skytrain/checkpoint/memory_snapshot.h"
 #include "skytrain/train/loops.h"
 
 namespace skytrain::train {
@@ -22,6 +25,16 @@ void copy_tensor(const at::Tensor& tensor, std::byte* to) {
   }
 }
 
+std::vector<checkpoint::NamedArray> arrays_of(std::span<const tensor::NamedTensor> tensors) {
+  std::vector<checkpoint::NamedArray> arrays;
+  for (const tensor::NamedTensor& item : tensors) arrays.push_back(tensor::array_like(item.name, item.tensor));
+  return arrays;
+}
+
+std::map<std::string, std::string> metadata_of(uint64_t step) {
+  return {{"format", "pt"}, {"step", std::to_string(step)}};
+}
+
 // Names in Engine::state() of the model's buffers: what is no weight.
 std::set<std::string> buffer_names(const Engine& engine) {
   std::set<std::string> names;
@@ -31,17 +44,34 @@ std::set<std::string> buffer_names(const Engine& engine) {
 
 }  // namespace
 
-void lay_out_state(std::span<const tensor::NamedTensor> tensors, uint64_t step, checkpoint::FileImage& image) {
-  std::vector<checkpoint::NamedArray> arrays;
-  for (const tensor::NamedTensor& item : tensors) arrays.push_back(tensor::array_like(item.name, item.tensor));
-  image.lay_out(arrays, {{"format", "pt"}, {"step", std::to_string(step)}});
+void reserve_for_state(std::span<const tensor::NamedTensor> tensors, checkpoint::FileImage& image) {
+  image.reserve_for(arrays_of(tensors), metadata_of(std::numeric_limits<uint64_t>::max()));
 }
 
 void copy_state(std::span<const tensor::NamedTensor> tensors, uint64_t step, checkpoint::FileImage& image) {
   const at::NoGradGuard no_grad;
   const c10::ParallelGuard alone(true);  // the other cores are training
-  lay_out_state(tensors, step, image);
+  image.lay_out(arrays_of(tensors), metadata_of(step));
   for (size_t i = 0; i < tensors.size(); ++i) copy_tensor(tensors[i].tensor, image.array(i).data());
+}
+
+bool copy_state_back(checkpoint::FileImage& image, const checkpoint::Manifest& described,
+                     std::span<const tensor::NamedTensor> tensors) {
+  const at::NoGradGuard no_grad;
+  const checkpoint::Manifest::File& file = described.files.at(0);
+  if (image.existing(file.bytes).empty()) return false;
+  image.lay_out(arrays_of(tensors), metadata_of(described.step));  // writes the header that is there, or another's hash
+  if (!checkpoint::is_whole(image.file(), file)) return false;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const at::Tensor& tensor = tensors[i].tensor;
+    const std::span<std::byte> bytes = image.array(i);
+    if (tensor.is_contiguous()) {
+      std::memcpy(tensor.mutable_data_ptr(), bytes.data(), bytes.size());
+    } else {
+      tensor.copy_(at::from_blob(bytes.data(), tensor.sizes(), tensor.options()));
+    }
+  }
+  return true;
 }
 
 std::string not_finite(std::span<const ArrayToCheck> arrays, const checkpoint::FileImage& image) {

@@ -16,10 +16,14 @@
 
 namespace skytrain::train {
 
-// Makes room in `image` for the tensors.
-void lay_out_state(std::span<const tensor::NamedTensor> tensors, uint64_t step, checkpoint::FileImage& image);
+// Makes room in `image` for the tensors, and changes nothing in it.
+void reserve_for_state(std::span<const tensor::NamedTensor> tensors, checkpoint::FileImage& image);
 // Copies the tensors into `image`, in logical order, on the calling thread alone.
 void copy_state(std::span<const tensor::NamedTensor> tensors, uint64_t step, checkpoint::FileImage& image);
+// The other way: what a former process copied into the memory behind `image`. False, and the tensors as they were, when
+// it is not the file that `described` tells of, or not of these tensors.
+bool copy_state_back(checkpoint::FileImage& image, const checkpoint::Manifest& described,
+                     std::span<const tensor::NamedTensor> tensors);
 
 // One of the copy's arrays, of float32 or float64, that must be finite.
 struct ArrayToCheck {

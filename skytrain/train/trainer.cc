@@ -63,12 +63,12 @@ class Run {
     while (state_.step < plan_->total_steps() && !state_.stopped_early) {
       if (stop_()) return interrupt();
       step();
-      bool best = false;
+      bool kept = false;
       if (plan_->evaluation_due(state_.step)) {
         state_.evaluation_pending = evaluation_.has_value();
-        if (!evaluate(&best)) return interrupt();
+        if (!evaluate(&kept)) return interrupt();
       }
-      save_where_due((best && recipe_.checkpoint.best) || state_.stopped_early);
+      save_where_due(kept || state_.stopped_early);
     }
     return end(/*interrupted=*/false);
   }
@@ -122,7 +122,8 @@ class Run {
       evaluation_.emplace(fs_, clock_, options_.run_directory, evaluation_data.get(), recipe_, input_, observer_,
                           stop_);
 
-    saved_.emplace(fs_, clock_, options_.run_directory + "/checkpoints", recipe::fingerprint(options_.recipe));
+    saved_.emplace(fs_, clock_, options_.run_directory + "/checkpoints", recipe::fingerprint(options_.recipe),
+                   options_.memory);
     saved_->set_data(info);
     if (options_.resume) restore();
     drop_stale_evaluation(fs_, options_.run_directory, state_);
@@ -322,7 +323,7 @@ class Run {
     if (skipped && recipe_.train.loss_spike->action == "rollback" && saved_->newest_step() > 0) {
       // The samples since the checkpoint stay consumed: to meet them again in the same state would end the same way.
       std::vector<std::string> notes;
-      const std::optional<RunState> before = saved_->restore(*engine_, &notes);
+      const std::optional<RunState> before = saved_->restore_from_disk(*engine_, &notes);
       for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
       if (before) {
         state_.applied_steps = before->applied_steps;
@@ -338,8 +339,9 @@ class Run {
                      str(SpikeDetector::kMostInARow, " such steps in a row: what is usual is learned anew from here"));
   }
 
-  // False: stopped on request before it was done. best: whether it is the best one so far.
-  bool evaluate(bool* best = nullptr) {
+  // False: stopped on request before it was done. kept: whether the checkpoint of this step is to be, as one of the
+  // best.
+  bool evaluate(bool* kept = nullptr) {
     if (!evaluation_) {
       state_.evaluation_pending = false;
       return true;
@@ -352,8 +354,8 @@ class Run {
     state_.evaluation = details->result;
     state_.evaluated = true;
     state_.evaluation_pending = false;
-    const bool is_best = watch_->evaluated(state_);
-    if (best != nullptr) *best = is_best;
+    const bool is_kept = watch_->evaluated(state_);
+    if (kept != nullptr) *kept = is_kept;
     log_->write_evaluation(state_.evaluation, samples());
     evaluation_->write(*details);
     observer_.evaluated(state_.evaluation);
@@ -412,7 +414,12 @@ class Run {
     }
   }
 
-  TrainOutcome interrupt() { return end(/*interrupted=*/true); }
+  TrainOutcome interrupt() {
+    const std::optional<double> deadline = options_.deadline ? options_.deadline() : std::nullopt;
+    if (!deadline) return end(/*interrupted=*/true);
+    saving([&] { checkpoints_->save_before(state_, *plan_, *deadline); });
+    return outcome(/*interrupted=*/true);
+  }
 
   // The state is on the disk when this returns.
   TrainOutcome end(bool interrupted) {
@@ -443,6 +450,8 @@ class Run {
     outcome.state = state_;
     outcome.samples = samples();
     outcome.checkpoint = saved_->newest_path();
+    outcome.saved_step = saved_->newest_step();
+    outcome.saved_samples = saved_->newest_samples();
     outcome.summary =
         run_summary(interrupted, state_, outcome.samples, recipe_, *engine_,
                     prefetcher_ ? std::optional(prefetcher_->figures()) : std::nullopt, checkpoints_->figures(),

@@ -48,7 +48,7 @@ class Listener : public TrainObserver {
     if (clock != nullptr) clock->advance(seconds_of_step);
   }
   void note(bool, const std::string& line) override { notes.push_back(line); }
-  void checkpoint_saved(uint64_t at, const std::string&, double) override { saved.push_back(at); }
+  void checkpoint_saved(uint64_t at, uint64_t, const std::string&, double) override { saved.push_back(at); }
   void evaluated(const Evaluation& evaluation) override { evaluations.push_back(evaluation); }
 
   FakeClock* clock = nullptr;

@@ -5,9 +5,13 @@
 #include <torch/version.h>
 
 #include <atomic>
+#include <cmath>
 #include <cstdio>
+#include <limits>
+#include <optional>
 #include <thread>
 
+#include "skytrain/base/clock.h"
 #include "skytrain/base/error.h"
 #include "skytrain/base/log.h"
 #include "skytrain/base/process.h"
@@ -54,8 +58,8 @@ class Reporter final : public train::TrainObserver {
                                step.unix_seconds, step.first});
   }
   void note(bool warning, const std::string& line) override { send(proto::Note{warning ? "warning" : "info", line}); }
-  void checkpoint_saved(uint64_t step, const std::string& path, double seconds) override {
-    send(proto::CheckpointDone{step, path, seconds});
+  void checkpoint_saved(uint64_t step, uint64_t samples, const std::string& path, double seconds) override {
+    send(proto::CheckpointDone{step, samples, path, seconds});
   }
   void evaluated(const train::Evaluation& evaluation) override {
     send(proto::EvaluationDone{evaluation.step, evaluation.samples, evaluation.loss, evaluation.metrics,
@@ -80,12 +84,22 @@ class Listener {
     thread_.join();
   }
 
+  // When all must be done, in monotonic seconds; none: there is no such time.
+  std::optional<double> deadline() const {
+    const double at = deadline_;
+    return std::isfinite(at) ? std::optional(at) : std::nullopt;
+  }
+
  private:
   void listen() {
     while (!done_) {
       try {
         if (const std::optional<Json> frame = channel_.receive(/*seconds=*/1)) {
-          if (std::holds_alternative<proto::Stop>(proto::decode(*frame))) StopSignal::request();
+          const proto::Message message = proto::decode(*frame);
+          if (const auto* stop = std::get_if<proto::Stop>(&message)) {
+            if (stop->seconds) deadline_ = Clock::real().monotonic_seconds() + *stop->seconds;
+            StopSignal::request();
+          }
         } else if (channel_.closed()) {
           StopSignal::request();
           return;
@@ -100,6 +114,7 @@ class Listener {
 
   proto::Channel& channel_;
   std::atomic<bool> done_{false};
+  std::atomic<double> deadline_{std::numeric_limits<double>::infinity()};
   std::thread thread_;
 };
 
@@ -143,10 +158,13 @@ proto::Message run(const proto::Start& start, proto::Channel& channel) {
   options.run_directory = start.run_directory;
   options.resume = start.resume;
   options.log_every = start.log_every;
+  options.deadline = [&listener] { return listener.deadline(); };
+  if (start.keep_snapshot) options.memory.emplace(proto::kSnapshotFd, proto::kSnapshotManifestFd);
   const train::TrainOutcome outcome =
       train::train(FileSystem::real(), Clock::real(), options, reporter, stop_requested());
   if (outcome.interrupted)
-    return proto::Interrupted{outcome.state.step, outcome.samples, outcome.checkpoint, outcome.summary};
+    return proto::Interrupted{outcome.state.step, outcome.samples,       outcome.checkpoint,
+                              outcome.saved_step, outcome.saved_samples, outcome.summary};
   return proto::Finished{outcome.summary};
 }
 

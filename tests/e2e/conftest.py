@@ -1,5 +1,6 @@
 import pathlib
 import shutil
+import subprocess
 import tempfile
 
 import pytest
@@ -22,3 +23,12 @@ def trained_place(place):
     write_idx(place.folder / "mnist")
     place.write_recipe()
     return place
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory):
+    """A library to preload, fault_shim.c."""
+    library = tmp_path_factory.mktemp("shim") / "fault_shim.so"
+    source = pathlib.Path(__file__).with_name("fault_shim.c")
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-ldl"], check=True)
+    return library

@@ -147,6 +147,18 @@ int rename(const char* from, const char* to) {
   return result;
 }
 
+int renameat2(int from_folder, const char* from, int to_folder, const char* to, unsigned flags) {
+  int after = 0;
+  const int error = meet("rename", to, &after);
+  if (error != 0) {
+    errno = error;
+    return -1;
+  }
+  const int result = REAL(int (*)(int, const char*, int, const char*, unsigned), "renameat2")(from_folder, from, to_folder, to, flags);
+  if (after) die();
+  return result;
+}
+
 int mkdir(const char* path, mode_t mode) {
   int after = 0;
   const int error = meet("mkdir", path, &after);

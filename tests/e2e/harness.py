@@ -78,6 +78,7 @@ train:
   precision: fp32
 eval: {{batch: 32, every: {eval_every}}}
 checkpoint: {{every: [{checkpoint_every}], keep: {keep}}}
+elastic: {{max_restarts: {max_restarts}}}
 devices: {devices}
 """
 

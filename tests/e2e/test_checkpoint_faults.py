@@ -2,8 +2,6 @@
 error, the newest valid checkpoint is found, and a run that goes on has the weights of an uninterrupted one."""
 import errno
 import os
-import pathlib
-import subprocess
 import time
 
 import pytest
@@ -11,14 +9,6 @@ import pytest
 from harness import (Workplace, assert_same_training, checkpoints, is_running, metrics, wait_until, write_idx)
 
 CHECKPOINTS = "/checkpoints/step-"
-
-
-@pytest.fixture(scope="module")
-def shim(tmp_path_factory):
-    library = tmp_path_factory.mktemp("shim") / "fault_shim.so"
-    source = pathlib.Path(__file__).with_name("fault_shim.c")
-    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source, "-ldl"], check=True)
-    return library
 
 
 @pytest.fixture(scope="module")
