@@ -21,6 +21,10 @@ std::string fixed(double value, int digits) {
   return text;
 }
 
+uint64_t samples_to_repeat(const AttemptResult& result) {
+  return result.samples - std::min(result.samples, result.saved_samples);
+}
+
 bool is_number(const OrderedJson& json, const char* key) { return json.contains(key) && json[key].is_number(); }
 
 }  // namespace
@@ -96,7 +100,7 @@ OrderedJson summary_json(const AttemptResult& result) {
   if (!result.checkpoint.empty()) out["checkpoint"] = result.checkpoint;
   if (result.status == "interrupted") {
     out["saved_step"] = result.saved_step;
-    out["samples_to_repeat"] = result.samples - std::min(result.samples, result.saved_samples);
+    out["samples_to_repeat"] = result.out_of_time ? OrderedJson() : OrderedJson(samples_to_repeat(result));
   }
   if (!result.resume_command.empty()) out["resume_command"] = result.resume_command;
   if (result.error) out["error"] = error_json(*result.error);
@@ -108,13 +112,18 @@ OrderedJson summary_json(const AttemptResult& result) {
 
 std::string interrupted_line(const AttemptResult& result) {
   std::string what;
-  if (result.steps == 0) {
+  if (result.out_of_time) {
+    what =
+        str("the worker was not done when the grace ended, and was stopped; ",
+            result.saved_step == 0 ? "nothing was saved" : str("the newest checkpoint is of step ", result.saved_step),
+            ": what came after it will be trained again");
+  } else if (result.steps == 0) {
     what = "stopped before the first step; nothing to save";
   } else if (result.saved_step == result.steps) {
     what = str("saved step ", result.steps, ": no sample will be trained again");
   } else {
-    const std::string again = str(human_count(double(result.samples - std::min(result.samples, result.saved_samples))),
-                                  " samples will be trained again");
+    const std::string again =
+        str(human_count(static_cast<double>(samples_to_repeat(result))), " samples will be trained again");
     what = result.saved_step == 0 ? str("stopped after step ", result.steps, "; nothing was saved: ", again)
                                   : str("stopped after step ", result.steps, "; the newest checkpoint is of step ",
                                         result.saved_step, ": ", again);

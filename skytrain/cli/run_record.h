@@ -35,6 +35,7 @@ struct AttemptResult {
   std::string checkpoint, resume_command;      // of an interruption
   uint64_t steps = 0, samples = 0;             // as last reported
   uint64_t saved_step = 0, saved_samples = 0;  // of `checkpoint`, after an interruption
+  bool out_of_time = false;                    // the grace ended before the worker had: how far it was is not known
   std::optional<double> time_to_first_step_s;  // none: no step in this attempt
   uint64_t peak_rss_bytes = 0;                 // worker and front program together
   int64_t attempts = 0;

@@ -122,6 +122,19 @@ TEST(InterruptedLine, SaysWhatWasSavedAndHowToGoOn) {
             "a.yaml");
 }
 
+TEST(InterruptedLine, OfAWorkerThatWasNotDoneInTimeClaimsNothing) {
+  AttemptResult result;
+  result.status = "interrupted";
+  result.resume_command = "skytrain train a.yaml";
+  result.out_of_time = true;
+  result.steps = result.saved_step = 10;
+  result.checkpoint = "/runs/a/checkpoints/step-00000010";
+  EXPECT_EQ(interrupted_line(result),
+            "the worker was not done when the grace ended, and was stopped; the newest checkpoint is of step 10: what "
+            "came after it will be trained again; resume with: skytrain train a.yaml");
+  EXPECT_TRUE(summary_json(result)["samples_to_repeat"].is_null());
+}
+
 TEST(Summary, OfAnInterruptedRunHasTheWorkersFigures) {
   AttemptResult result;
   result.status = "interrupted";

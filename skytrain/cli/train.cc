@@ -200,12 +200,14 @@ class TrainCommand {
       result.samples = finished->summary.value("samples", result.samples);
     } else if (const auto* interrupted = std::get_if<proto::Interrupted>(&end->outcome)) {
       result.status = "interrupted";
-      if (interrupted->summary.is_object()) result.worker_summary = interrupted->summary;
+      result.out_of_time = interrupted->summary.is_null();
+      if (!result.out_of_time) result.worker_summary = interrupted->summary;
       result.saved_step = interrupted->saved_step;
       result.saved_samples = interrupted->saved_samples;
       result.steps = interrupted->step;
       result.samples = interrupted->samples;
       result.checkpoint = interrupted->checkpoint;
+      if (result.out_of_time) look_for_checkpoint(result);
       const std::vector<std::string> command = own_command();
       result.resume_command = resume_command(command.empty() ? "skytrain" : command.front(), flags_);
     } else {
@@ -219,6 +221,17 @@ class TrainCommand {
     result.run_dir = absolute_path(run_dir().path());
     result.report = absolute_path(run_dir().report());
     return result;
+  }
+
+  // Of a worker that was stopped: it may have committed one and not told of it yet.
+  void look_for_checkpoint(AttemptResult& result) const {
+    for (const checkpoint::Candidate& one :
+         checkpoint::list_checkpoints(fs_, run_dir().checkpoints(), /*hash=*/false)) {
+      if (!one.valid || one.step <= result.saved_step) continue;
+      result.saved_step = one.step;
+      result.checkpoint = one.path;
+      result.steps = std::max(result.steps, one.step);
+    }
   }
 
   // Writes the records, shows the result, returns the exit code. Records that can't be written are a warning: the

@@ -121,7 +121,7 @@ class WorkerRun {
   }
 
   // What ending in good order takes, within the grace: the worker's end, and then ours.
-  double reserve() const { return std::clamp(0.05 * options_.grace_seconds, 0.1, 2.0); }
+  double reserve() const { return std::clamp(0.1 * options_.grace_seconds, 0.5, 3.0); }
   double kill_time() const {
     const std::optional<double> announced = StopSignal::announced();
     return announced ? *announced + options_.grace_seconds - reserve() : kNever;

@@ -20,7 +20,8 @@ constexpr double kExpectedBytesPerSecond = 4e9;
 }  // namespace
 
 RunCheckpoints::RunCheckpoints(Clock& clock, const recipe::CheckpointSpec& spec, SavedState& saved, Engine& engine,
-                               RunLog& log, TrainObserver& observer, std::function<void()> complete)
+                               RunLog& log, TrainObserver& observer, std::function<void()> complete,
+                               const std::function<bool()>& stop)
     : clock_(clock),
       spec_(spec),
       saved_(saved),
@@ -28,6 +29,7 @@ RunCheckpoints::RunCheckpoints(Clock& clock, const recipe::CheckpointSpec& spec,
       log_(log),
       observer_(observer),
       complete_(std::move(complete)),
+      stop_(stop),
       last_save_(clock.monotonic_seconds()),
       last_in_memory_(last_save_) {
   engine_.set_before_update([this] { wait_for_snapshot(); });
@@ -132,10 +134,14 @@ void RunCheckpoints::settle(RunState& state) {
   finish(state);
 }
 
-// False: it takes too long.
+// False: it takes too long, or the run is to stop.
 bool RunCheckpoints::wait_for_other(RunState& state) {
   const double begin = clock_.monotonic_seconds();
   while (saved_.saving() && !saved_.save_is_done()) {
+    if (stop_()) {
+      blocked_ += clock_.monotonic_seconds() - begin;
+      return false;
+    }
     if (clock_.monotonic_seconds() - begin > kMostSecondsOfWaiting) {
       observer_.note(/*warning=*/true,
                      str("the checkpoint of step ", saved_.saving_step(), " is still being written after ",

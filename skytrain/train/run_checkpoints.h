@@ -35,9 +35,9 @@ class RunCheckpoints {
   static constexpr double kMostSecondsOfWaiting = 30;
 
   // All of these outlive this object. log: its lines are on the disk before a checkpoint of their step counts.
-  // complete: called before a save, brings the state that is given to the calls below up to date.
+  // complete: called before a save, brings the state that is given to the calls below up to date. stop: as of train().
   RunCheckpoints(Clock& clock, const recipe::CheckpointSpec& spec, SavedState& saved, Engine& engine, RunLog& log,
-                 TrainObserver& observer, std::function<void()> complete);
+                 TrainObserver& observer, std::function<void()> complete, const std::function<bool()>& stop);
   ~RunCheckpoints();  // waits for the save that is going on
   RunCheckpoints(const RunCheckpoints&) = delete;
   RunCheckpoints& operator=(const RunCheckpoints&) = delete;
@@ -85,6 +85,7 @@ class RunCheckpoints {
   RunLog& log_;
   TrainObserver& observer_;
   const std::function<void()> complete_;
+  const std::function<bool()>& stop_;
   std::optional<AutoCadence> auto_;
   double last_save_, started_ = 0;
   double last_in_memory_, memory_seconds_ = 0;  // when the last state in memory was begun, and what it took

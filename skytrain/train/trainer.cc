@@ -131,7 +131,8 @@ class Run {
     if (recipe_.train.loss_spike)
       spikes_.emplace(fs_, clock_, options_.run_directory, *recipe_.train.loss_spike, state_);
     log_every_ = options_.log_every > 0 ? options_.log_every : plan_->default_log_every();
-    checkpoints_.emplace(clock_, recipe_.checkpoint, *saved_, *engine_, *log_, observer_, [this] { note_states(); });
+    checkpoints_.emplace(
+        clock_, recipe_.checkpoint, *saved_, *engine_, *log_, observer_, [this] { note_states(); }, stop_);
     engine_->set_on_failure([this] {
       if (prefetcher_) prefetcher_->cancel();
     });

@@ -1,6 +1,6 @@
 /* For tests, by LD_PRELOAD: the disk as it is on a bad day.
  *
- * SKYTRAIN_FAULT=ACTION:CALL:N:PART: the N-th CALL (open, write, fsync, rename, mkdir) on a path that contains PART
+ * SKYTRAIN_FAULT=ACTION:CALL:N:PART: the N-th CALL (open, of a file to write; read, opening one to read; write, fsync, rename, mkdir) on a path that contains PART
  *   kill       ends the process with SIGKILL, before the call
  *   killafter  the same after it
  *   ERRNO      (a number) makes it fail, and all that follow
@@ -68,7 +68,7 @@ static const char* path_of(int fd, char* buffer, size_t size) {
 #define REAL(type, name) ((type)dlsym(RTLD_NEXT, name))
 
 static int open_any(const char* name, const char* path, int flags, mode_t mode) {
-  int after = 0, error = (flags & O_CREAT) != 0 ? meet("open", path, &after) : 0;
+  int after = 0, error = meet((flags & O_CREAT) != 0 ? "open" : "read", path, &after);
   if (error != 0) {
     errno = error;
     return -1;

@@ -86,7 +86,7 @@ devices: {devices}
 def recipe_text(**values):
     defaults = dict(name="case", model="{name: simplecnn, classes: 10}", data="mnist", length="epochs: 2", batch=16,
                     optimizer="{name: sgd, lr: 0.01, momentum: 0.9}", schedule="{name: cosine, warmup: 10%}",
-                    eval_every="1 epoch", checkpoint_every="1 epoch", keep=3, devices=2)
+                    eval_every="1 epoch", checkpoint_every="1 epoch", keep=3, max_restarts=0, devices=2)
     return RECIPE.format(**{**defaults, **values})
 
 

@@ -61,6 +61,41 @@ def test_killed_at_each_call_of_a_save(case, reference, shim, action, call, n):
     assert not list((run / "checkpoints").glob("*.tmp"))
 
 
+# A manifest, its file, a record of the lineage …: whatever is read first, the checkpoints stay what they are.
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 7, 9])
+def test_killed_while_it_restores(case, reference, shim, n):
+    case.train(env={"LD_PRELOAD": str(shim), "SKYTRAIN_FAULT": f"kill:mkdir:4:{CHECKPOINTS}"})
+    run = case.run_directory()
+    assert max(verify(case, run)) == 12
+    result = case.train(env={"LD_PRELOAD": str(shim), "SKYTRAIN_FAULT": f"kill:read:{n}:/checkpoints/"})
+    assert result.code in (0, 7, -9), (n, result)  # it may read less often, or be the front program that dies
+    if result.code == 0:
+        return
+    assert case.train().code == 0
+    assert_same_training(run, reference)
+
+
+def test_a_disk_that_cannot_be_read_is_no_reason_to_begin_again(case, reference, shim):
+    case.train(env={"LD_PRELOAD": str(shim), "SKYTRAIN_FAULT": f"kill:mkdir:4:{CHECKPOINTS}"})
+    result = case.train(env={"LD_PRELOAD": str(shim), "SKYTRAIN_FAULT": f"{errno.EIO}:read:1:/step-00000012/rank-0"})
+    assert result.code == 5 and "step-00000012" in result.err and os.strerror(errno.EIO) in result.err, result
+    assert case.train().code == 0
+    assert_same_training(case.run_directory(), reference)
+
+
+# The record of a generation is written before the first checkpoint of it counts.
+@pytest.mark.parametrize("action", ["kill", "killafter"])
+@pytest.mark.parametrize("call", ["open", "write", "fsync", "rename"])
+def test_killed_while_it_enters_the_lineage(case, reference, shim, action, call):
+    case.train(env={"LD_PRELOAD": str(shim), "SKYTRAIN_FAULT": f"kill:mkdir:4:{CHECKPOINTS}"})
+    run = case.run_directory()
+    result = case.train(env={"LD_PRELOAD": str(shim), "SKYTRAIN_FAULT": f"{action}:{call}:1:/checkpoints/generation-"})
+    assert result.code == 7, result
+    result = case.train()
+    assert result.code == 0 and "continuing after step 12" in result.err, result
+    assert_same_training(run, reference)
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS], ids=errno.errorcode.get)
 @pytest.mark.parametrize("call", ["mkdir", "open", "write", "fsync", "rename"])
 def test_one_failing_call_costs_one_checkpoint(case, reference, shim, call, number):

@@ -60,10 +60,10 @@ def test_a_state_that_fits_is_saved_and_nothing_is_repeated(case, number):
 
 def test_on_a_slow_disk_the_save_is_given_up_in_time(case, shim):
     """The first save of the run: how long it takes is not known before."""
-    with case.start_training("--set", "elastic.grace=2 s", env=slow(shim, STATE_MB * 1e6 / 12)) as program:
+    with case.start_training("--set", "elastic.grace=4 s", env=slow(shim, STATE_MB * 1e6 / 12)) as program:
         wait_for_steps(case, program, 20)
         result, seconds = interrupt(case, program, signal.SIGTERM)
-    assert seconds < 2, "the kill would have come"
+    assert seconds < 4, "the kill would have come"
     assert re.search(r"the checkpoint of step \d+ was given up: there was no time left when .* were written", result.err), result
     assert re.search(r"stopped after step \d+; nothing was saved: .* samples will be trained again", result.err), result
     assert not list(case.run_directory().glob("checkpoints/step-*"))
@@ -89,13 +89,12 @@ def test_what_is_known_not_to_fit_is_not_begun_and_the_last_one_counts(case, shi
 
 def test_a_save_that_is_nearly_done_is_finished_first(case, shim):
     """Neither it and the newest state fit, nor the newest state alone, but what is left of it does."""
-    sets = ("--set", "elastic.grace=3 s", "--set", "checkpoint.every=50 steps")
-    with case.start_training(*sets, env=slow(shim, STATE_MB * 1e6 / 4)) as program:
-        folder = wait_until(lambda: case.runs.glob("case/*/checkpoints/step-00000050.tmp/*.safetensors") and
-                            next(case.runs.glob("case/*/checkpoints/step-00000050.tmp/*.safetensors"), None), "a save")
-        wait_until(lambda: not folder.exists() or folder.stat().st_size > 0.5 * STATE_MB * 1e6, "half of it")
+    sets = ("--set", "elastic.grace=5 s", "--set", "checkpoint.every=50 steps")
+    with case.start_training(*sets, env=slow(shim, STATE_MB * 1e6 / 6)) as program:
+        file = wait_until(lambda: next(case.runs.glob("case/*/checkpoints/step-00000050.tmp/*.safetensors"), None), "a save")
+        wait_until(lambda: not file.exists() or file.stat().st_size > 0.5 * STATE_MB * 1e6, "half of it")
         result, seconds = interrupt(case, program, signal.SIGTERM)
-    assert seconds < 3
+    assert seconds < 5
     assert result.summary["saved_step"] == 50 < result.summary["steps"], result
     assert verified(case)[1] == [50]
 
@@ -107,8 +106,8 @@ def test_a_worker_that_cannot_answer_is_stopped_before_the_kill(case):
         os.kill(program.find_worker(), signal.SIGSTOP)
         result, seconds = interrupt(case, program, signal.SIGTERM)
     assert seconds < 2
-    assert result.summary["saved_step"] > 0
-    assert "samples will be trained again" in result.err
+    assert result.summary["saved_step"] > 0 and result.summary["samples_to_repeat"] is None
+    assert "what came after it will be trained again" in result.err
     assert result.summary["saved_step"] in verified(case)[1]
 
 
@@ -140,15 +139,15 @@ def test_twice_ends_at_once(case, shim):
 def test_what_was_interrupted_goes_on_as_if_it_had_not_been(place, shim):
     """Stopped once with the save given up, once with it."""
     write_idx(place.folder / "mnist", train=512, test=16)
-    place.write_recipe(model="{name: mlp, classes: 10, hidden: [512, 256]}", length="steps: 3000", batch=8, devices=1,
-                       optimizer="{name: adam, lr: 0.0001}", checkpoint_every="300 steps", eval_every="1500 steps")
+    place.write_recipe(model="{name: mlp, classes: 10, hidden: [512, 256]}", length="steps: 1500", batch=8, devices=1,
+                       optimizer="{name: adam, lr: 0.0001}", checkpoint_every="150 steps", eval_every="750 steps")
     with place.start_training("--set", "elastic.grace=1 s", env=slow(shim, STATE_MB * 1e6 / 0.7)) as program:
         wait_until(lambda: program.process.poll() is not None or
                    (place.run_directories() and checkpoints(place.run_directory())), "a checkpoint")
         interrupt(place, program, signal.SIGTERM)
     with place.start_training() as program:
         wait_until(lambda: program.process.poll() is not None or
-                   max(checkpoints(place.run_directory())) >= 900, "another checkpoint")
+                   max(checkpoints(place.run_directory())) >= 450, "another checkpoint")
         interrupt(place, program, signal.SIGUSR1)
     assert place.train().code == 0
     reference = Workplace(place.folder)

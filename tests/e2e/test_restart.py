@@ -8,7 +8,7 @@ import pytest
 
 from harness import Workplace, assert_same_training, checkpoints, is_running, metrics, wait_until, write_idx
 
-STEPS = 40000
+STEPS = 6000
 
 
 @pytest.fixture
@@ -33,7 +33,8 @@ def last_step(place):
 
 def test_the_next_worker_goes_on_from_memory(case):
     """Nothing is on the disk: without the state in memory all would be trained again."""
-    with case.start_training() as program:
+    longer = ("--set", "train.steps=24000")
+    with case.start_training(*longer) as program:
         wait_until(lambda: last_step(case) > 0, "the first step")
         time.sleep(2.5)  # the state is kept in memory every other second
         assert program.process.poll() is None, "the run is over too early for this test: let it be longer"
@@ -48,7 +49,7 @@ def test_the_next_worker_goes_on_from_memory(case):
     assert 0 < continued <= before + 100
     reference = Workplace(case.folder)
     reference.runs = case.folder / "reference"
-    assert reference.train("--runs", "reference").code == 0
+    assert reference.train("--runs", "reference", *longer).code == 0
     assert_same_training(case.run_directory(), reference.run_directory())
 
 
