@@ -1,5 +1,6 @@
 """Ctrl-C and SIGTERM: the first saves and exits 75 with the command that goes on, the second stops at once with 130."""
 import os
+import random
 import signal
 import subprocess
 import time
@@ -10,6 +11,7 @@ from harness import (assert_same_training, checkpoints, is_running, metrics, res
                      wait_until, write_idx, Workplace)
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
+NOTICES = [signal.SIGTERM, signal.SIGUSR1]
 STEPS, FIRST = 2000, 50  # of the run, and of its first checkpoint
 
 
@@ -77,12 +79,13 @@ def test_the_second_stops_at_once(long_place, number):
 
 
 # From the worker's birth until LibTorch is loaded and the first step is done.
+@pytest.mark.parametrize("number", [signal.SIGINT, *NOTICES])
 @pytest.mark.parametrize("delay", [0, 0.05, 0.2, 0.4])
-def test_during_start_up(long_place, delay):
+def test_during_start_up(long_place, delay, number):
     with long_place.start_training() as program:
         program.wait_for_worker()
         time.sleep(delay)
-        program.signal(signal.SIGINT)
+        program.signal(number)
         result = program.finish()
     assert result.code == 75, result
     assert len(result.err.splitlines()) < 15, result
@@ -91,7 +94,8 @@ def test_during_start_up(long_place, delay):
     assert [line["step"] for line in metrics(long_place.run_directory())] == list(range(1, STEPS + 1))
 
 
-def test_during_an_evaluation(place):
+@pytest.mark.parametrize("number", [signal.SIGINT, *NOTICES])
+def test_during_an_evaluation(place, number):
     write_idx(place.folder / "mnist", train=64, test=4000, side=20)
     place.write_recipe(model="{name: convnet, classes: 10, width: 32}", length="steps: 24", eval_every="12 steps",
                        checkpoint_every="11 steps")
@@ -99,7 +103,7 @@ def test_during_an_evaluation(place):
         wait_for_checkpoint(place, program)  # one step before the evaluation, which takes half a second or more
         time.sleep(0.1)
         begin = time.monotonic()
-        program.signal(signal.SIGINT)
+        program.signal(number)
         result = program.finish()
         assert time.monotonic() - begin < 5
     assert result.code == 75, result
@@ -118,3 +122,39 @@ def test_a_signal_to_the_process_group_is_one_request(long_place):
         os.killpg(program.process.pid, signal.SIGINT)
         result = program.finish()
     assert result.code == 75, result
+
+
+def test_at_any_moment_of_many_attempts(place):
+    """Start-up, restoring, the first step, saves, evaluations, the end: each attempt is stopped somewhere, some of them twice."""
+    seed = int(os.environ.get("SKYTRAIN_TEST_SEED", random.randrange(1_000_000)))
+    print(f"SKYTRAIN_TEST_SEED={seed}")
+    chance = random.Random(seed)
+    write_idx(place.folder / "mnist", train=512)
+    place.write_recipe(length="steps: 12000", batch=8, checkpoint_every="400 steps", eval_every="700 steps", devices=1)
+    codes = []
+    for _ in range(60):
+        with place.start_training() as program:
+            worker = program.wait_for_worker()
+            if program.process.poll() is None:
+                time.sleep(chance.uniform(0, 0.9))
+                program.signal(chance.choice([signal.SIGINT, *NOTICES]))
+                if chance.random() < 0.2:
+                    time.sleep(chance.uniform(0.11, 0.2))
+                    program.signal(chance.choice(SIGNALS))
+            result = program.finish()
+        codes.append(result.code)
+        assert result.code in (0, 75, 130), (seed, codes, result)
+        assert not worker or not is_running(worker), "nothing is left behind"
+        if result.code == 75 and result.summary["steps"] > 0:
+            assert result.summary["samples_to_repeat"] == 0, (seed, result)
+        if place.run_directories() and checkpoints(place.run_directory()):
+            assert place.run("checkpoint", "verify", place.run_directory()).code == 0, (seed, codes)
+        if result.code == 0:
+            break
+    else:
+        result = place.train()
+        assert result.code == 0, (seed, codes, result)
+    uninterrupted = Workplace(place.folder)
+    uninterrupted.runs = place.folder / "reference"
+    assert place.train("--runs", "reference").code == 0
+    assert_same_training(place.run_directory(), uninterrupted.run_directory())
