@@ -2,8 +2,6 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Context.h>
-#include <ATen/core/grad_mode.h>
-#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <cmath>
@@ -21,8 +19,8 @@
 #include "skytrain/train/engine.h"
 #include "skytrain/train/evaluation_watch.h"
 #include "skytrain/train/init_weights.h"
-#include "skytrain/train/model_trial.h"
 #include "skytrain/train/prefetcher.h"
+#include "skytrain/train/progress_reporter.h"
 #include "skytrain/train/run_checkpoints.h"
 #include "skytrain/train/run_evaluation.h"
 #include "skytrain/train/run_log.h"
@@ -31,12 +29,12 @@
 #include "skytrain/train/run_summary.h"
 #include "skytrain/train/saved_state.h"
 #include "skytrain/train/schedule.h"
+#include "skytrain/train/shape_check.h"
+#include "skytrain/train/spike_response.h"
 #include "skytrain/train/spike_watch.h"
 
 namespace skytrain::train {
 namespace {
-
-constexpr double kProgressSeconds = 0.1;
 
 std::string finite_advice(const recipe::Recipe& recipe) {
   std::string advice = str("lower train.optimizer.lr (now ", shortest_double(recipe.train.optimizer.lr), ")");
@@ -45,13 +43,17 @@ std::string finite_advice(const recipe::Recipe& recipe) {
   return advice;
 }
 
-std::string first_line_of(const std::string& text) { return text.substr(0, text.find('\n')); }
-
 class Run {
  public:
   Run(FileSystem& fs, Clock& clock, const TrainOptions& options, TrainObserver& observer,
       const std::function<bool()>& stop)
-      : fs_(fs), clock_(clock), options_(options), recipe_(options.recipe), observer_(observer), stop_(stop) {}
+      : fs_(fs),
+        clock_(clock),
+        options_(options),
+        recipe_(options.recipe),
+        observer_(observer),
+        stop_(stop),
+        progress_(clock, observer) {}
 
   TrainOutcome run() {
     open();
@@ -111,7 +113,7 @@ class Run {
     if (*recipe_.train.slot == 1 && !built->buffers().empty())
       observer_.note(/*warning=*/true, "train.slot is 1: batch norm, where there is one, sees a sample at a time");
     make_plan();
-    check_shapes(*built);
+    check_shapes(*built, recipe_, input_, feed_->shapes());
     schedule_.emplace(recipe_.train.schedule, recipe_.train.optimizer.lr, uint64_t(recipe_.train.batch), info.samples,
                       plan_->total_samples());
     if (recipe_.train.deterministic) at::globalContext().setDeterministicAlgorithms(true, /*warn_only=*/false);
@@ -133,6 +135,7 @@ class Run {
     log_every_ = options_.log_every > 0 ? options_.log_every : plan_->default_log_every();
     checkpoints_.emplace(
         clock_, recipe_.checkpoint, *saved_, *engine_, *log_, observer_, [this] { note_states(); }, stop_);
+    if (spikes_) response_.emplace(*spikes_, *recipe_.train.loss_spike, *saved_, *checkpoints_, *engine_, observer_);
     engine_->set_on_failure([this] {
       if (prefetcher_) prefetcher_->cancel();
     });
@@ -210,7 +213,8 @@ class Run {
       state_.applied_samples += plan_->slots().step_samples(state_.step - 1);
     }
     const double loss = result.samples > 0 ? result.loss_sum / double(result.samples) : state_.last_loss;
-    if (result.finite && result.samples > 0) watch_loss(loss, result.over_limit);
+    if (response_ && result.finite && result.samples > 0)
+      response_->observe(loss, result.over_limit, state_, *plan_, *feed_);
     // A loss that overflowed in fp16 is of the scale's making: it does not enter the mean.
     if (std::isfinite(loss)) {
       state_.log_loss_sum += result.loss_sum;
@@ -218,13 +222,16 @@ class Run {
     }
     state_.log_time += result.time;
     state_.time += result.time;
-    report_progress(result, loss, settings.lr);
     if (state_.step % log_every_ == 0 || state_.step == plan_->total_steps())
       log_->write_step(state_, samples(), settings.lr);
     const double end = clock_.monotonic_seconds();
-    progress_samples_ += result.samples;
-    progress_seconds_ += end - begin;
     step_seconds_ = end - begin;
+    progress_.step({.step = state_.step,
+                    .samples = samples(),
+                    .epoch = double(samples()) / double(plan_->samples_per_epoch()),
+                    .loss = result.finite ? loss : state_.last_loss,
+                    .lr = settings.lr},
+                   /*last=*/state_.step == plan_->total_steps(), result.samples, step_seconds_);
     const TimeSplit book_keeping{.other = std::max(0.0, end - begin - result.time.total())};
     state_.log_time += book_keeping;
     state_.time += book_keeping;
@@ -277,67 +284,6 @@ class Run {
   void make_plan() {
     plan_.emplace(recipe_, feed_->bucket_samples());
     feed_->set_total_steps(plan_->total_steps());
-  }
-
-  // That the model takes each of the shapes is told now, not when it first comes.
-  void check_shapes(model::Model& model) {
-    const std::vector<image::Size> shapes = feed_->shapes();
-    if (shapes.size() == 1 && shapes[0] == image::Size{input_.width, input_.height}) return;
-    const std::string key = recipe_.data.buckets.empty() ? "data.progressive_resizing" : "data.buckets";
-    for (const image::Size& shape : shapes) {
-      try {
-        const at::NoGradGuard no_grad;
-        ModelTrial trial(model);
-        model.forward(at::zeros({2, input_.channels, shape.height, shape.width}));
-      } catch (const tensor::OutOfMemory&) {
-        throw;
-      } catch (const std::exception& error) {
-        throw Error(ErrorKind::kRecipe, key,
-                    str("model ", recipe_.model.name, " does not take pictures of ", shape.height, "x", shape.width,
-                        ": ", first_line_of(error.what())),
-                    "use a model that pools its features, like resnet18, or remove the key");
-      }
-    }
-  }
-
-  void report_progress(const StepResult& result, double loss, double lr) {
-    const bool first = !std::exchange(stepped_, true);
-    const double now = clock_.monotonic_seconds();
-    if (!first && state_.step != plan_->total_steps() && now - last_progress_ < kProgressSeconds) return;
-    const double rate = progress_seconds_ > 0 ? double(progress_samples_) / progress_seconds_ : 0;
-    if (!result.finite) loss = state_.last_loss;
-    observer_.progress({state_.step, samples(), double(samples()) / double(plan_->samples_per_epoch()), loss, lr, rate,
-                        clock_.unix_seconds(), first});
-    last_progress_ = now;
-    progress_samples_ = 0;
-    progress_seconds_ = 0;
-  }
-
-  // After the step that state_.step counts. skipped: its update was not made, because of its loss.
-  void watch_loss(double loss, bool skipped) {
-    if (!spikes_) return;
-    const double mean = spikes_->mean();
-    const SpikeWatch::Verdict verdict = spikes_->observe(loss, state_.step, plan_->slots(), *feed_);
-    if (verdict == SpikeWatch::Verdict::kNone) return;
-    std::string done = skipped ? "its update was skipped" : "recorded in spikes.jsonl";
-    if (skipped && recipe_.train.loss_spike->action == "rollback") checkpoints_->settle(state_);
-    if (skipped && recipe_.train.loss_spike->action == "rollback" && saved_->newest_step() > 0) {
-      // The samples since the checkpoint stay consumed: to meet them again in the same state would end the same way.
-      std::vector<std::string> notes;
-      const std::optional<RunState> before = saved_->restore_from_disk(*engine_, &notes);
-      for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
-      if (before) {
-        state_.applied_steps = before->applied_steps;
-        state_.applied_samples = before->applied_samples;
-        if (!before->scaler.is_null()) engine_->scaler().from_json(before->scaler);
-        done = str("back to the weights of step ", before->step);
-      }
-    }
-    observer_.note(/*warning=*/true, str("loss ", formatted("%.4g", loss), " in step ", state_.step, ", after ",
-                                         formatted("%.4g", mean), " on average: ", done));
-    if (verdict == SpikeWatch::Verdict::kNewLevel)
-      observer_.note(/*warning=*/true,
-                     str(SpikeDetector::kMostInARow, " such steps in a row: what is usual is learned anew from here"));
   }
 
   // False: stopped on request before it was done. kept: whether the checkpoint of this step is to be, as one of the
@@ -482,13 +428,12 @@ class Run {
   std::optional<SavedState> saved_;
   std::optional<RunLog> log_;
   std::optional<RunCheckpoints> checkpoints_;  // after all that it uses
+  std::optional<SpikeResponse> response_;
 
   RunState state_;
   uint64_t log_every_ = 1;
-  double last_progress_ = 0, step_seconds_ = 0;
-  bool stepped_ = false;
-  uint64_t progress_samples_ = 0;
-  double progress_seconds_ = 0;
+  double step_seconds_ = 0;
+  ProgressReporter progress_;
 };
 
 }  // namespace
