@@ -32,6 +32,7 @@ namespace {
 
 // Everything that the child needs, made before the fork, so that it allocates nothing.
 struct Plan {
+  const char* program = nullptr;
   std::vector<char*> argv, envp;
   std::vector<std::pair<int, int>> fds;  // (ours, number in the child)
   int first_free = 3;                    // above every number that the child gets
@@ -95,7 +96,7 @@ void restore_signals() {
     if (::dup2(ours, theirs) < 0) fail(errno);
   }
   restore_signals();
-  ::execve(plan.argv[0], plan.argv.data(), plan.envp.data());
+  ::execve(plan.program, plan.argv.data(), plan.envp.data());
   fail(errno);
   ::_exit(127);
 }
@@ -151,11 +152,12 @@ std::string ExitStatus::describe() const {
 
 ChildProcess ChildProcess::spawn(const Options& options) {
   if (options.argv.empty()) throw Error(ErrorKind::kInternal, "", "a child process needs a program to run");
-  const std::string& program = options.argv[0];
+  const std::string& program = options.program.empty() ? options.argv[0] : options.program;
 
   std::vector<std::string> arguments = options.argv;
   std::vector<std::string> environment = environment_with(options.extra_env);
   Plan plan;
+  plan.program = program.c_str();
   plan.argv = pointers(arguments);
   plan.envp = pointers(environment);
   plan.fds = options.fds;

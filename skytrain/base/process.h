@@ -41,7 +41,8 @@ struct ExitStatus {
 class ChildProcess {
  public:
   struct Options {
-    std::vector<std::string> argv;                               // argv[0] is the program's path
+    std::vector<std::string> argv;                               // argv[0] is the program's path …
+    std::string program;                                         // … unless this is it
     std::vector<std::pair<std::string, std::string>> extra_env;  // added to our environment
     std::vector<std::pair<int, int>> fds;  // (our fd, number in the child); others are closed there
     std::string stdout_stderr_file;        // "" = inherited

@@ -105,11 +105,10 @@ bool wants_json(const std::vector<std::string>& arguments) {
   return std::find(arguments.begin(), end, "--json") != end;
 }
 
-int parse_and_run(const std::vector<std::string>& arguments) {
-  CommandLine command_line;
+int parse_and_run(CommandLine& command_line, const SplitCommandLine& words) {
   CLI::App& app = command_line.app;
   try {
-    app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
+    app.parse(std::vector<std::string>(words.ours.rbegin(), words.ours.rend()));
   } catch (const CLI::CallForHelp&) {
     print_result(full_help(innermost(app)));
     return 0;
@@ -119,7 +118,16 @@ int parse_and_run(const std::vector<std::string>& arguments) {
   } catch (const CLI::ParseError& error) {
     throw usage_error(command_line, error);
   }
-  return command_line.actions.at(&innermost(app))();
+  const CLI::App* const verb = &innermost(app);
+  if (std::vector<std::string>* const command = command_line.actions.command_of(verb)) *command = words.command;
+  return command_line.actions.at(verb)();
+}
+
+// Whether a flag takes the next word as its value.
+bool takes_value(const CLI::App& app, const std::string& flag) {
+  if (flag.find('=') != std::string::npos) return false;
+  const CLI::Option* const option = app.get_option_no_throw(flag);
+  return option != nullptr && option->get_items_expected_max() > 0;
 }
 
 }  // namespace
@@ -154,6 +162,8 @@ std::string version_line() { return "skytrain " SKYTRAIN_VERSION " (commit " SKY
 const std::vector<Verb>& verbs() {
   static const std::vector<Verb> all = {
       {"train", "Train a model as a recipe says", "skytrain train recipe.yaml --set train.batch=128", add_train},
+      {"run", "Run any program as torchrun does, with notices, restarts and committed checkpoints",
+       "skytrain run --nproc 2 -- python3 train.py --epochs 90", add_run},
       {"eval", "Evaluate a trained model on data.eval", "skytrain eval runs/mnist/20261130T135007Z --json", add_eval},
       {"export", "Write a trained model for other programs", "skytrain export runs/mnist/20261130T135007Z -o mnist.pt",
        add_export},
@@ -169,11 +179,30 @@ const std::vector<Verb>& verbs() {
   return all;
 }
 
+SplitCommandLine split_command_line(const CommandLine& command_line, const std::vector<std::string>& arguments) {
+  const CLI::App* verb = nullptr;
+  for (const CLI::App* each : command_line.app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!arguments.empty() && each->check_name(arguments.front())) verb = each;
+  }
+  if (verb == nullptr || command_line.actions.command_of(verb) == nullptr) return {arguments, {}};
+  size_t end = 1;
+  while (end < arguments.size() && arguments[end].size() > 1 && arguments[end][0] == '-' && arguments[end] != "--") {
+    end += takes_value(*verb, arguments[end]) ? 2 : 1;
+  }
+  end = std::min(end, arguments.size());
+  const auto split = arguments.begin() + static_cast<std::ptrdiff_t>(end);
+  const bool marked = split != arguments.end() && *split == "--";
+  return {{arguments.begin(), split}, {split + (marked ? 1 : 0), arguments.end()}};
+}
+
 int run(const std::vector<std::string>& arguments) {
-  const bool json = wants_json(arguments);
+  SplitCommandLine words = {arguments, {}};
   try {
-    return parse_and_run(arguments);
+    CommandLine command_line;
+    words = split_command_line(command_line, arguments);
+    return parse_and_run(command_line, words);
   } catch (const std::exception& exception) {
+    const bool json = wants_json(words.ours);
     const Error error = as_error(exception);
     try {
       return json ? report_error_json(error) : report_error(error);

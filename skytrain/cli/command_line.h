@@ -17,6 +17,13 @@ struct CommandLine {
   Actions actions;
 };
 
+// The command line up to the words of a foreign program (`run [FLAGS] [--] PROGRAM WORDS…`), and those.
+struct SplitCommandLine {
+  std::vector<std::string> ours;
+  std::vector<std::string> command;
+};
+SplitCommandLine split_command_line(const CommandLine& command_line, const std::vector<std::string>& arguments);
+
 // Help of `app`, with the verbs that lead to it in its usage line.
 std::string full_help(const CLI::App& app);
 

@@ -7,6 +7,7 @@
 #include <CLI/App.hpp>
 #include <functional>
 #include <map>
+#include <string>
 #include <vector>
 
 namespace skytrain::cli {
@@ -14,7 +15,22 @@ namespace skytrain::cli {
 // Does the verb's work once the command line has been read, and returns the exit code.
 using Action = std::function<int()>;
 // By verb. A verb with verbs below it (`data verify`) has an action for each of those instead.
-using Actions = std::map<const CLI::App*, Action>;
+class Actions {
+ public:
+  Action& operator[](const CLI::App* verb) { return actions_[verb]; }
+  const Action& at(const CLI::App* verb) const { return actions_.at(verb); }
+
+  // The verb runs a foreign program: the words after its flags are that program's, and are put into `command`.
+  void takes_command(const CLI::App* verb, std::vector<std::string>* command) { commands_[verb] = command; }
+  std::vector<std::string>* command_of(const CLI::App* verb) const {  // nullptr: it is none of those
+    const auto found = commands_.find(verb);
+    return found == commands_.end() ? nullptr : found->second;
+  }
+
+ private:
+  std::map<const CLI::App*, Action> actions_;
+  std::map<const CLI::App*, std::vector<std::string>*> commands_;
+};
 
 struct Verb {
   const char* name;
@@ -24,6 +40,7 @@ struct Verb {
 };
 
 void add_train(CLI::App& app, Actions& actions);
+void add_run(CLI::App& app, Actions& actions);
 void add_eval(CLI::App& app, Actions& actions);
 void add_export(CLI::App& app, Actions& actions);
 void add_report(CLI::App& app, Actions& actions);

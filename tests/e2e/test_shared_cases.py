@@ -234,3 +234,26 @@ def test_broken_safetensors_in_a_checkpoint(place):
     tensors.write_bytes(content)
     result = train("ckpt-newest", place)
     assert result.code == 0 and newest.name in result.err, result
+
+
+# `torchrun script.py -r 16` took the script's -r for its own.
+@pytest.mark.parametrize("marked", [True, False])
+def test_run_passes_the_commands_words_on(marked):
+    expected = expectation("run-args")
+    command = list(expected["command"])
+    if not marked:
+        command.remove("--")  # the first one
+    with Program(command, case_folder("run-args")) as program:
+        result = program.finish()
+    assert result.code == 0, result
+    ranks = {}
+    for line in result.out.splitlines():
+        prefix, shown = line.split(" ", 1)
+        ranks[prefix] = json.loads(shown)
+    assert sorted(ranks) == ["[0]", "[1]"]
+    for i, rank in enumerate(ranks[key] for key in sorted(ranks)):
+        assert rank["argv"] == expected["argv_in_each_rank"] and rank["cwd"] == "run-args"
+        env = rank["env"]
+        assert env["RANK"] == expected["env"]["RANK"][i] and env["LOCAL_RANK"] == expected["env"]["LOCAL_RANK"][i]
+        assert env["WORLD_SIZE"] == expected["env"]["WORLD_SIZE"] and env["MASTER_PORT"].isdigit()
+    assert len({rank["env"]["MASTER_PORT"] for rank in ranks.values()}) == 1

@@ -1,0 +1,143 @@
+// `skytrain run`: a foreign program in place of a recipe.
+
+#include <csignal>
+#include <memory>
+
+#include "skytrain/base/error.h"
+#include "skytrain/base/text.h"
+#include "skytrain/cli/output.h"
+#include "skytrain/cli/verb.h"
+#include "skytrain/elastic/find_program.h"
+#include "skytrain/elastic/job.h"
+#include "skytrain/elastic/rank_shim.h"
+#include "skytrain/recipe/scalar.h"
+
+namespace skytrain::cli {
+namespace {
+
+struct RunFlags {
+  std::vector<std::string> command;
+  int ranks = 1, max_restarts = 0;
+  std::string grace = "30 s", notice_signal = "TERM", log_directory, watch, commit_to;
+  int64_t keep = 3;
+  bool json = false;
+};
+
+double seconds_of(const std::string& flag, const std::string& text) {
+  using Unit = recipe::Duration::Unit;
+  recipe::Duration duration;
+  const auto refusal = recipe::read_duration(text, {"s", "min", "h"}, &duration);
+  if (refusal || duration.unit != Unit::kSeconds) {
+    throw Error(ErrorKind::kUsage, flag, refusal ? refusal->what : str("\"", printable(text, 60), "\" is no time"),
+                "write a time with its unit: 30s, 2 min");
+  }
+  return duration.value;
+}
+
+elastic::JobOptions options_of(const RunFlags& flags) {
+  if (flags.command.empty()) {
+    throw Error(ErrorKind::kUsage, "run", "CMD is missing",
+                "what to run comes last: skytrain run --nproc 2 -- python3 train.py");
+  }
+  if (flags.watch.empty() != flags.commit_to.empty()) {
+    throw Error(ErrorKind::kUsage, flags.watch.empty() ? "--watch" : "--commit-to", "is missing",
+                "--watch names the folder that the program writes, --commit-to the one for what is complete");
+  }
+  elastic::JobOptions options;
+  options.command = flags.command;
+  options.program = elastic::find_program(flags.command.front());
+  options.shim = elastic::shim_program();
+  options.ranks = flags.ranks;
+  options.max_restarts = flags.max_restarts;
+  options.grace_seconds = seconds_of("--grace", flags.grace);
+  options.notice_signal = flags.notice_signal == "USR1" ? SIGUSR1 : SIGTERM;
+  options.log_directory = flags.log_directory;
+  options.stdout_to_stderr = flags.json;
+  if (!flags.watch.empty()) options.commit = {.watch = flags.watch, .destination = flags.commit_to, .keep = flags.keep};
+  return options;
+}
+
+Error failure_of(const elastic::JobEnd& end, const elastic::JobOptions& options) {
+  const elastic::Failure& failure = *end.failure;
+  const std::string hint = failure.last_words.empty() ? "" : "its last lines:\n" + failure.last_words;
+  std::string what = elastic::describe(failure, options.grace_seconds);
+  if (options.ranks > 1) what += str(" (the first of ", options.ranks, " ranks to fail)");
+  if (options.max_restarts > 0) what += str("; restarts: ", end.restarts, " of ", options.max_restarts);
+  return Error(ErrorKind::kLostWorkers, str("rank ", failure.rank), what, hint);
+}
+
+void print_summary(const elastic::JobEnd& end, const elastic::JobOptions& options) {
+  static constexpr const char* kStatus[] = {"complete", "interrupted", "failed", "aborted"};
+  OrderedJson json = {{"status", kStatus[static_cast<int>(end.kind)]},
+                      {"exit_code", end.exit_code()},
+                      {"restarts", end.restarts},
+                      {"ranks", OrderedJson::array()},
+                      {"committed", end.committed}};
+  for (const elastic::RankEnd& rank : end.ranks) {
+    json["ranks"].push_back({{rank.status.signalled ? "signal" : "exit_code", rank.status.code}});
+  }
+  if (end.failure) {
+    json["error"] = error_json(failure_of(end, options));
+    json["error"]["exit_code"] = end.exit_code();
+    json["error"]["rank"] = end.failure->rank;
+  }
+  print_json(json);
+}
+
+int run_command(const RunFlags& flags) {
+  const elastic::JobOptions options = options_of(flags);
+  const elastic::JobEnd end = elastic::run_job(options);
+  if (flags.json) print_summary(end, options);
+  switch (end.kind) {
+    case elastic::JobEnd::Kind::kDone:
+      break;
+    case elastic::JobEnd::Kind::kInterrupted:
+      report_error(Error(ErrorKind::kInterrupted, "", "interrupted; the same command goes on"));
+      break;
+    case elastic::JobEnd::Kind::kAborted:
+      report_error(Error(ErrorKind::kAborted, "", "stopped at once: all processes were killed"));
+      break;
+    case elastic::JobEnd::Kind::kFailed:
+      report_error(failure_of(end, options));
+      break;
+  }
+  return end.exit_code();
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Actions& actions) {
+  auto flags = std::make_shared<RunFlags>();
+  app.footer(
+      "Example:\n"
+      "  skytrain run --nproc 2 --max-restarts 3 -- python3 train.py --epochs 90\n\n"
+      "Words from -- (or from the first that is no flag) on are the program's own.\n"
+      "Exit codes: that of the first rank that failed, 128+N if signal N killed it; 0 done; 75 interrupted by "
+      "SIGTERM,\n"
+      "SIGUSR1 or Ctrl-C: the same command goes on; 130 second Ctrl-C; 2 the command line; 5 the program can't be\n"
+      "started. docs/run.md has the environment of a rank.");
+  app.add_option("CMD", flags->command, "The program and its words, after --")->type_name("")->expected(-1);
+  app.add_option("--nproc", flags->ranks, "Copies of the program (ranks)")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--max-restarts", flags->max_restarts, "How often all ranks are started again when one fails")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1000000));
+  app.add_option("--grace", flags->grace, "From a notice, or a rank's failure, to SIGKILL")->capture_default_str();
+  app.add_option("--notice-signal", flags->notice_signal,
+                 "What a notice is passed on as: TERM, to all processes of a rank, or USR1, to its first one")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"TERM", "USR1"}));
+  app.add_option("--log-dir", flags->log_directory, "Folder for rank-N.log and all.log")->type_name("DIR");
+  app.add_option("--watch", flags->watch, "Folder that the program writes checkpoints into")->type_name("DIR");
+  app.add_option("--commit-to", flags->commit_to, "Folder that complete ones are copied to, with hashes")
+      ->type_name("DIR");
+  app.add_option("--keep", flags->keep, "How many of the newest stay there")
+      ->capture_default_str()
+      ->check(CLI::Range(int64_t{1}, int64_t{1000000}));
+  app.add_flag("--json", flags->json, "Print a summary as JSON; what ranks print goes to stderr");
+  actions.takes_command(&app, &flags->command);
+  actions[&app] = [flags] { return run_command(*flags); };
+}
+
+}  // namespace skytrain::cli
