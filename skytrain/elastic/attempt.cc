@@ -218,8 +218,12 @@ void Attempt::follow_reports(int number) {
 
 // Someone killed the shim. The command died with it, and what that had started is ours by now.
 void Attempt::on_lost(int number) {
+  // Its descriptors are closed before its children get another parent.
+  ranks_[static_cast<size_t>(number)]->process->wait_for_shim();
   std::vector<pid_t> spared;
-  for (const auto& rank : ranks_) spared.push_back(rank->process->shim_pid());
+  for (const auto& rank : ranks_) {
+    if (!rank->process->closed()) spared.push_back(rank->process->shim_pid());
+  }
   kill_descendants(kKillSeconds, reap_child, spared);
   RankEnd end;
   end.status = {true, SIGKILL};

@@ -82,6 +82,8 @@ std::optional<ShimReport> RankProcess::receive() {
   return std::nullopt;
 }
 
+void RankProcess::wait_for_shim() { shim_.wait(kCleanSeconds); }
+
 void RankProcess::signal(int signo) { order(ShimOrder::What::kSignal, signo); }
 void RankProcess::signal_group(int signo) { order(ShimOrder::What::kSignalGroup, signo); }
 void RankProcess::kill_all() { order(ShimOrder::What::kKillAll, 0); }

@@ -35,6 +35,8 @@ class RankProcess {
   // What the shim has said, oldest first; nullopt: nothing (more) now. Sets closed() at its end.
   std::optional<ShimReport> receive();
   bool closed() const { return closed_; }
+  // After closed(): the shim has ended, and what it may have left has another parent.
+  void wait_for_shim();
 
   void signal(int signo);        // to the command's process
   void signal_group(int signo);  // to it and what it has started in its group
