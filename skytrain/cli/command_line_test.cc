@@ -43,6 +43,39 @@ TEST(CommandLine, AVerbBelowAVerbIsAnsweredWithTheClosest) {
               HasSubstr("data: there is no verb \"verfy\" (did you mean \"verify\"?)"));
 }
 
+// A launcher took its program's flags for its own.
+TEST(CommandLine, AForeignProgramsWordsAreItsOwn) {
+  const CommandLine line;
+  using Words = std::vector<std::string>;
+  const auto command = [&](const Words& words) { return split_command_line(line, words).command; };
+  const Words program = {"python3", "x.py", "-h", "--nproc", "9", "--", "--json", ""};
+  for (Words words :
+       {Words{"run"}, {"run", "--nproc", "2"}, {"run", "--json", "--nproc=2"}, {"run", "--grace", "-5s"}}) {
+    Words marked = words;
+    marked.emplace_back("--");
+    marked.insert(marked.end(), program.begin(), program.end());
+    EXPECT_EQ(command(marked), program);
+    const Words ours = words;
+    words.insert(words.end(), program.begin(), program.end());
+    EXPECT_EQ(command(words), program);
+    EXPECT_EQ(split_command_line(line, words).ours, ours);
+  }
+  EXPECT_TRUE(command({"run"}).empty());
+  EXPECT_TRUE(command({"run", "--nproc"}).empty());
+  EXPECT_TRUE(command({"run", "--"}).empty());
+  EXPECT_EQ(command({"run", "--", "--"}), Words{"--"});
+  EXPECT_TRUE(command({"train", "--", "x"}).empty());
+  EXPECT_TRUE(command({}).empty());
+}
+
+TEST(CommandLine, WhatIsToBeRunMayNotBeMissing) {
+  EXPECT_THAT(skytrain({"run", "--nproc", "2"}).err, StartsWith("skytrain: run: CMD is missing\n"));
+  EXPECT_THAT(skytrain({"run", "--nprocs", "2", "--", "true"}).err, HasSubstr("did you mean \"--nproc\""));
+  EXPECT_THAT(skytrain({"run", "--grace", "30", "--", "true"}).err, HasSubstr("--grace"));
+  EXPECT_EQ(skytrain({"run", "--grace", "3 steps", "--", "true"}).code, 2);
+  EXPECT_EQ(skytrain({"run", "--", "/no/such/program"}).code, 5);
+}
+
 TEST(CommandLine, AnUnknownFlagIsAnsweredWithTheClosest) {
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{"train", "--dryrun", "recipe.yaml"},
                                                     {"train", "recipe.yaml", "--dryrun=1"},

@@ -236,7 +236,7 @@ def test_broken_safetensors_in_a_checkpoint(place):
     assert result.code == 0 and newest.name in result.err, result
 
 
-# `torchrun script.py -r 16` took the script's -r for its own.
+# A launcher took its program's flags for its own.
 @pytest.mark.parametrize("marked", [True, False])
 def test_run_passes_the_commands_words_on(marked):
     expected = expectation("run-args")
