@@ -93,7 +93,7 @@ class Job {
   }
 
   Environment environment() {
-    Environment further = {{"SKYTRAIN_NOTICE_FILE", notice_file_.path()}};
+    Environment further = {{kNoticeVariable, notice_file_.path()}};
     if (options_.ranks > 1 && std::getenv("OMP_NUM_THREADS") == nullptr) further.emplace_back("OMP_NUM_THREADS", "1");
     // Python fills a buffer before it writes into a pipe: its last words would be lost with it.
     const bool piped = options_.ranks > 1 || !options_.log_directory.empty();

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string_view>
@@ -110,7 +111,7 @@ class Shim {
       // Its number can't be another group's: its leader has not been waited for.
       if (order.what == ShimOrder::What::kSignalGroup) ::kill(-command_->pid(), order.signo);
     }
-    if (n >= 0 || (errno != EAGAIN && errno != EINTR)) told_to_kill_ = true;  // end of file: the agent is gone
+    if (n >= 0 || (errno != EAGAIN && errno != EINTR)) told_to_kill_ = agent_is_gone_ = true;
   }
 
   void reap() {
@@ -152,12 +153,23 @@ class Shim {
     names.erase(std::unique(names.begin(), names.end()), names.end());
     set_text(report, join(names, ", "));
     tell(report);
+    if (agent_is_gone_) remove_notice_folder();
+  }
+
+  // In place of the agent, which could not; each rank's shim tries.
+  static void remove_notice_folder() {
+    const char* const file = std::getenv(kNoticeVariable);
+    if (file == nullptr) return;
+    const std::string path = file;
+    ::unlink(path.c_str());
+    ::rmdir(path.substr(0, path.rfind('/')).c_str());
   }
 
   Fd children_;
   std::optional<ChildProcess> command_;
   bool ended_ = false;
   bool told_to_kill_ = false;
+  bool agent_is_gone_ = false;
 };
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace skytrain::elastic {
 
 inline constexpr char kShimVerb[] = "__rank";  // SHIM __rank PROGRAM ARGV0 ARGS...
 inline constexpr int kShimFd = 3;              // its end of the socket pair
+inline constexpr char kNoticeVariable[] = "SKYTRAIN_NOTICE_FILE";
 
 struct ShimOrder {
   enum class What : int32_t { kSignal, kSignalGroup, kKillAll };

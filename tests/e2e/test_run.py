@@ -1,4 +1,4 @@
-"""`skytrain run`: a foreign program's words, environment, output, end, notices, and that nothing of it is left behind."""
+"""`skytrain run`: a foreign program's words, environment, output, end and notices; nothing of it is left behind."""
 import json
 import os
 import pathlib
@@ -271,7 +271,8 @@ def test_what_is_left_after_the_grace_is_killed(job):
         program.signal(signal.SIGTERM)
         result = program.finish()
     assert 0.4 <= time.monotonic() - begin < 5
-    assert result.code == 137 and "rank 1: was killed by SIGKILL (9): it had not ended within 400 ms" in result.err, result
+    assert result.code == 137, result
+    assert "rank 1: was killed by SIGKILL (9): it had not ended within 400 ms" in result.err, result
     nothing_runs(*pids)
 
 
@@ -362,13 +363,15 @@ def children_of(pid):
 
 # torchrun killed by -9 left its ranks behind, and they held the GPU's memory.
 def test_kill_9_of_the_agent_leaves_nothing(job):
-    with job.start("--nproc", 2, text=FAMILY + "time.sleep(100)") as program:
+    text = "touch(f'notice-{rank}', os.environ['SKYTRAIN_NOTICE_FILE'])\n" + FAMILY + "time.sleep(100)"
+    with job.start("--nproc", 2, text=text) as program:
         pids = job.wait_for(*NAMES)
         shims = children_of(program.process.pid)
         assert len(shims) == 2
         program.signal(signal.SIGKILL)
         program.process.wait()
         nothing_runs(*pids, *shims)
+    assert not pathlib.Path(job.wait_for("notice-0")[0]).parent.exists()
 
 
 def test_kill_9_of_what_watches_a_rank_is_the_ranks_end_and_leaves_nothing(job):
@@ -395,13 +398,22 @@ def test_what_ends_by_itself_is_no_leftover(job):
     assert (result.code, result.err) == (0, "")
 
 
+def is_stuck_in_write(pid):
+    """It has used no time of a core for a while."""
+    def used():
+        return pathlib.Path(f"/proc/{pid}/schedstat").read_text().split()[0]
+    before = used()
+    time.sleep(0.3)
+    return used() == before
+
+
 def test_output_that_nobody_reads_does_not_hold_up_a_notice(job):
     text = POLLS.replace("wait_for(notice)", "while not os.path.exists(notice): print('x' * 10000)")
     with job.start("--nproc", 2, "--grace", "1 s", text=text) as program:
-        job.wait_for("ready-0", "ready-1")
-        time.sleep(0.5)  # all buffers are full
+        pids = job.wait_for("ready-0", "ready-1")
+        wait_until(lambda: all(is_stuck_in_write(pid) for pid in pids), "all buffers to be full", every=0.1)
         program.signal(signal.SIGTERM)
-        nothing_runs(*job.wait_for("ready-0", "ready-1"))
+        nothing_runs(*pids)
         assert program.finish().code == 137
 
 

@@ -3,9 +3,9 @@
 
 usage: judge_run.py [RUN_DIR]          (the run that other judges look at is not needed)
 
-Every variable that torchrun sets is set, and those that do not differ from run to run have the same values. The loop ends
-with the weights that it has under torchrun, bit for bit; also when a rank is killed by SIGKILL in the middle and all go on
-from the newest committed checkpoint, and when SIGTERM interrupts it and the same command is given again.
+Every variable that torchrun sets is set, and those that do not differ from run to run have the same values. The loop
+ends with the weights that it has under torchrun, bit for bit; also when a rank is killed by SIGKILL in the middle and all
+go on from the newest committed checkpoint, and when SIGTERM interrupts it and the same command is given again.
 """
 import os
 import pathlib
@@ -111,14 +111,16 @@ def judge(folder: pathlib.Path) -> None:
     commit = [*run, "--max-restarts", "1", "--watch", "out", "--commit-to", "kept"]
 
     begin = time.monotonic()
-    finished(launch([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"], "torchrun", "", folder), 0)
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    finished(launch(torchrun, "torchrun", "", folder), 0)
     theirs, torchrun_seconds = result(folder, "torchrun"), time.monotonic() - begin
     begin = time.monotonic()
     finished(launch(run, "plain", "", folder), 0)
     plain, seconds = result(folder, "plain"), time.monotonic() - begin
     assert same(plain, theirs), "the weights differ from those under torchrun"
     for rank in range(2):
-        expected = {key: value for key, value in theirs[rank]["env"].items() if key not in os.environ and key not in OWN}
+        expected = {key: value for key, value in theirs[rank]["env"].items()
+                    if key not in os.environ and key not in OWN}
         differing = {key: (plain[rank]["env"].get(key), value) for key, value in expected.items()
                      if plain[rank]["env"].get(key) != value}
         assert not differing, f"rank {rank}: ours, torchrun's: {differing}"
