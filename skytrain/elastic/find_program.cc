@@ -50,7 +50,7 @@ std::string find_program(const std::string& name) {
   for (size_t begin = 0; begin <= path.size();) {
     const size_t end = std::min(path.find(':', begin), path.size());
     const std::string folder = path.substr(begin, end - begin);
-    const std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
+    std::string candidate = (folder.empty() ? "." : folder) + "/" + name;
     const std::string problem = problem_of(candidate);
     if (problem.empty()) return candidate;
     if (problem == "is not executable" && unusable.empty()) unusable = candidate;

@@ -158,8 +158,8 @@ std::optional<FolderCommit::Tree> FolderCommit::read_tree(const std::string& nam
 
 void FolderCommit::read_into(Tree& tree, const std::string& path, const std::string& relative) const {
   for (const std::string& name : fs_.list(path)) {
-    const std::string below = relative.empty() ? name : relative + "/" + name;
-    const std::string full = path + "/" + name;
+    const std::string below = relative.empty() ? name : str(relative, "/", name);
+    const std::string full = str(path, "/", name);
     tree.unfinished = tree.unfinished || says_unfinished(name);
     const bool link = hooks_.is_link(full) || invalid_utf8_at(name) != std::string::npos;
     const std::optional<FileInfo> info = link ? std::nullopt : fs_.stat(full);
