@@ -233,15 +233,8 @@ void amend_state(FileSystem& fs, const std::string& checkpoint_path, Json state)
 }
 
 std::span<const std::byte> LoadedFile::bytes(const std::string& name) const {
-  const auto it = header_.arrays.find(name);
-  if (it == header_.arrays.end()) {
-    std::vector<std::string> names;
-    for (const auto& [known, info] : header_.arrays) names.push_back(known);
-    throw Error(ErrorKind::kData, path_, str("has no tensor \"", printable(name), "\"", did_you_mean(name, names)));
-  }
-  const ArrayInfo& info = it->second;
-  return std::as_bytes(std::span(content_))
-      .subspan(static_cast<size_t>(info.begin), static_cast<size_t>(info.end - info.begin));
+  const ArrayInfo& info = array_of(header_, name, path_);
+  return content_.subspan(static_cast<size_t>(info.begin), static_cast<size_t>(info.end - info.begin));
 }
 
 LoadedFile load_file(const FileSystem& fs, const std::string& checkpoint_path, const Manifest::File& file) {
@@ -251,11 +244,22 @@ LoadedFile load_file(const FileSystem& fs, const std::string& checkpoint_path, c
   const std::optional<FileInfo> info = fs.stat(loaded.path_);
   if (!info) refuse("is missing: the checkpoint is incomplete");
   if (info->size != file.bytes) refuse(str("is ", info->size, " bytes, manifest says ", file.bytes));
-  loaded.content_ = fs.read_file(loaded.path_);
-  if (xxh128_hex(loaded.content_) != file.xxh128) {
+  loaded.file_ = fs.open_read(loaded.path_);
+  if (loaded.file_->size() != file.bytes) refuse("was changed while it was read");
+  // By reading, not through the map: a disk that fails is an error here, and the map finds the bytes in memory.
+  Xxh128 hash;
+  std::vector<std::byte> chunk(static_cast<size_t>(std::min<uint64_t>(file.bytes, kHashChunk)));
+  for (uint64_t at = 0; at < file.bytes; at += chunk.size()) {
+    const auto piece = std::span(chunk).first(static_cast<size_t>(std::min<uint64_t>(file.bytes - at, chunk.size())));
+    loaded.file_->read(at, piece);
+    hash.update(piece);
+  }
+  if (hash.hex() != file.xxh128) {
     refuse("does not match its hash in the manifest: damaged, or another checkpoint's");
   }
-  loaded.header_ = parse_safetensors_header(loaded.content_, loaded.content_.size(), loaded.path_);
+  loaded.content_ = loaded.file_->map();
+  const std::string_view text(reinterpret_cast<const char*>(loaded.content_.data()), loaded.content_.size());
+  loaded.header_ = parse_safetensors_header(text, text.size(), loaded.path_);
   return loaded;
 }
 
