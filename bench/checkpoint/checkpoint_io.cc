@@ -97,9 +97,7 @@ Json write(const std::string& folder, size_t mib) {
   for (const size_t block : {4 * kMiB, 16 * kMiB, 64 * kMiB}) {
     for (const int in_flight : {1, 4})
       result["raw_s"][label(block, in_flight)] = raw_write(folder + "/raw", image.file(), block, in_flight);
-    // In the middle of the others, which favours nobody; the best of three, as the best of all others counts.
-    const double seconds = seconds_of_run(commit);
-    result["ours_s"] = std::min(seconds, result.value("ours_s", seconds));
+    result["ours_s"].push_back(seconds_of_run(commit));  // between the others, which favours nobody
     fs.remove_tree(folder + "/io");
   }
   return result;
@@ -165,8 +163,7 @@ Json read(const std::string& folder) {
     for (const size_t block : {kMiB, 4 * kMiB})
       result["raw_s"][label(block, in_flight)] = raw_read(path, block, in_flight, /*direct=*/true);
     drop_from_cache(path);
-    const double seconds = load(folder);
-    result["ours_s"] = std::min(seconds, result.value("ours_s", seconds));
+    result["ours_s"].push_back(load(folder));
   }
   return result;
 }
