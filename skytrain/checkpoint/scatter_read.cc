@@ -1,20 +1,17 @@
 #include "skytrain/checkpoint/scatter_read.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <condition_variable>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <memory>
 #include <mutex>
-#include <new>
 #include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "skytrain/checkpoint/huge_buffer.h"
 
 namespace skytrain::checkpoint {
 namespace {
@@ -25,7 +22,6 @@ constexpr uint64_t kThreads = 3;
 constexpr size_t kSlots = 6;
 constexpr size_t kChunk = size_t{128} << 10;
 constexpr uint64_t kBlock = ReadableFile::kDirectBlock;
-constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kMostReads = 16;  // of a piece in memory; where it has more parts, one read and copies are faster
 
 // A part of a piece that goes to one place, or nowhere.
@@ -48,11 +44,6 @@ class ScatterRead {
         taken_(next_),
         stop_at_((end + kPiece - 1) / kPiece) {
     const uint64_t pieces = stop_at_ - next_;
-    const size_t bytes = static_cast<size_t>(std::min<uint64_t>(pieces, kSlots)) * kPiece;
-    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kHugePage, bytes)));
-    if (memory_ == nullptr) throw std::bad_alloc();
-    // Some disks fill huge pages twice as fast, since requests to them are not cut to pieces.
-    if (pieces > 1) ::madvise(memory_.get(), bytes, MADV_HUGEPAGE);
     if (pieces < 2) return;  // not worth a thread
     try {
       for (uint64_t i = 0; i < std::min(kThreads, pieces); ++i) threads_.emplace_back([this] { work(); });
@@ -103,9 +94,6 @@ class ScatterRead {
   }
 
  private:
-  struct Free {
-    void operator()(std::byte* memory) const { std::free(memory); }
-  };
   struct Slot {
     std::vector<Part> parts;
     bool ready = false;
@@ -136,7 +124,7 @@ class ScatterRead {
   void fill(Slot& slot, uint64_t index) {
     const uint64_t begin = std::max(begin_, index * kPiece), end = std::min(end_, (index + 1) * kPiece);
     const uint64_t base = begin / kBlock * kBlock;
-    std::byte* const own = memory_.get() + static_cast<size_t>(&slot - slots_.data()) * kPiece;
+    std::byte* const own = memory_.data() + static_cast<size_t>(&slot - slots_.data()) * kPiece;
     divide(begin, end, slot.parts);
     if (slot.parts.size() <= kMostReads && file_.is_in_memory(begin, end - begin)) {
       for (Part& part : slot.parts) {
@@ -168,8 +156,8 @@ class ScatterRead {
   const ReadableFile& file_;
   const uint64_t begin_, end_;
   const std::span<const Stretch> stretches_;
-  const uint64_t first_;                     // piece
-  std::unique_ptr<std::byte, Free> memory_;  // of the slots
+  const uint64_t first_;                      // piece
+  const HugeBuffer memory_{kSlots * kPiece};  // of the slots
   std::mutex mutex_;
   std::condition_variable ready_, free_;
   uint64_t next_, taken_, stop_at_;  // pieces: the next to be read, the next to be seen, the first that is not wanted
