@@ -149,6 +149,8 @@ class RealFileSystem final : public FileSystem {
     }
   }
 
+  std::unique_ptr<ReadableFile> open_read(const std::string& path) const override { return open_real_file(path); }
+
   std::vector<std::string> list(const std::string& directory) const override {
     DIR* const dir = ::opendir(directory.c_str());
     if (dir == nullptr) throw errno_error(directory, "cannot list", errno);

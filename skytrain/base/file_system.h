@@ -20,6 +20,8 @@
 #include <string_view>
 #include <vector>
 
+#include "skytrain/base/readable_file.h"
+
 namespace skytrain {
 
 struct FileInfo {
@@ -47,6 +49,9 @@ class FileSystem {
   virtual std::string read_file(const std::string& path) const = 0;
   // Reads exactly `size` bytes from `offset`; throws kData "is N bytes, expected at least M" on a short file.
   virtual void read_range(const std::string& path, uint64_t offset, std::span<std::byte> out) const = 0;
+  // For a file of which much is read, at any offset. Unless overridden it is read with the functions above: a file
+  // system of tests needs no more. REQUIRES: this file system outlives the result.
+  virtual std::unique_ptr<ReadableFile> open_read(const std::string& path) const;
   virtual std::vector<std::string> list(const std::string& directory) const = 0;  // names, sorted, without . and ..
 
   // kExclusiveDirect: kExclusive for large content: it goes past the page cache where the file system can do that, as

@@ -101,6 +101,34 @@ TEST_P(AnyFileSystem, StatTellsKindAndSize) {
   EXPECT_EQ(fs().stat(at("d"))->type, FileInfo::Type::kDirectory);
 }
 
+TEST_P(AnyFileSystem, AnOpenFileIsReadAtAnyOffset) {
+  std::string content(3 * 4096 + 10, 'x');
+  for (size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 7 + i / 4096);
+  put(fs(), at("f"), content);
+  const auto file = fs().open_read(at("f"));
+  EXPECT_EQ(file->size(), content.size());
+  std::string out(100, '\0');
+  file->read(4090, std::as_writable_bytes(std::span(out)));
+  EXPECT_EQ(out, content.substr(4090, 100));
+  EXPECT_EQ(error_of([&] { file->read(content.size() - 99, std::as_writable_bytes(std::span(out))); }).kind(),
+            ErrorKind::kData);
+
+  alignas(4096) static std::array<std::byte, 4 * 4096> blocks;
+  ASSERT_EQ(file->read_direct(4096, blocks), content.size() - 4096) << "fewer at the end of the file";
+  EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(blocks.data()), content.size() - 4096),
+            content.substr(4096));
+  EXPECT_EQ(file->read_direct(4 * 4096, blocks), 0u);
+
+  const std::span<const std::byte> mapped = file->map();
+  EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(mapped.data()), mapped.size()), content);
+  if (GetParam() == Which::kReal) {
+    EXPECT_TRUE(file->is_in_memory(5000, 6000)) << "it was written a moment ago";
+  }
+  put(fs(), at("empty"), "");
+  EXPECT_EQ(fs().open_read(at("empty"))->map().size(), 0u);
+  EXPECT_EQ(error_of([&] { fs().open_read(at("none")); }).kind(), ErrorKind::kEnvironment);
+}
+
 TEST_P(AnyFileSystem, ReadRangeIsExact) {
   put(fs(), at("f"), "0123456789");
   std::array<std::byte, 4> out;

@@ -3,6 +3,7 @@
 #include "skytrain/checkpoint/checkpoint.h"
 
 #include <algorithm>
+#include <cstring>
 #include <functional>
 #include <future>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "skytrain/base/error.h"
 #include "skytrain/base/hash.h"
 #include "skytrain/base/text.h"
+#include "skytrain/checkpoint/huge_buffer.h"
 #include "skytrain/checkpoint/lineage.h"
 #include "skytrain/checkpoint/manifest.h"
 #include "skytrain/checkpoint/verify.h"
@@ -19,7 +21,7 @@ namespace skytrain::checkpoint {
 namespace {
 
 constexpr uint64_t kMaxManifestBytes = uint64_t{64} << 20;
-constexpr size_t kLeastPiece = size_t{64} << 10, kMostPiece = size_t{16} << 20;
+constexpr size_t kLeastPiece = size_t{64} << 10, kMostPiece = size_t{4} << 20;
 constexpr double kPieceSeconds = 0.1;             // that one write takes at most, about
 constexpr size_t kHashChunk = size_t{256} << 10;  // stays in the cache between the two hashes of its bytes
 constexpr size_t kLargeImage = size_t{1} << 20;   // that another thread hashes
@@ -105,6 +107,33 @@ void hash_image(std::span<const std::byte> image, Manifest::File& entry) {
   entry.xxh128 = whole.hex();
 }
 
+// Pieces of an image in huge pages, each copied while the one before it is written: the image of a run is a memfd's,
+// whose small pages some disks take more slowly.
+class CopiesAhead {
+ public:
+  CopiesAhead(std::span<const std::byte> image, size_t most) : image_(image), most_(most), memory_(2 * most) {}
+
+  // Begins to copy up to `size` bytes from `at`, if there are any. REQUIRES: size <= most.
+  void begin(size_t at, size_t size) {
+    if (at >= image_.size()) return;
+    const std::span<const std::byte> from = image_.subspan(at, std::min(size, image_.size() - at));
+    std::byte* const to = memory_.data() + (half_ = most_ - half_);
+    next_ = std::async(image_.size() > kLargeImage ? std::launch::async : std::launch::deferred, [from, to] {
+      std::memcpy(to, from.data(), from.size());
+      return std::span<const std::byte>(to, from.size());
+    });
+  }
+  // What was begun last; valid until begin() was called twice more.
+  std::span<const std::byte> take() { return next_.get(); }
+
+ private:
+  const std::span<const std::byte> image_;
+  const size_t most_;
+  const HugeBuffer memory_;
+  size_t half_ = 0;
+  std::future<std::span<const std::byte>> next_;  // last: its thread uses the others
+};
+
 // The manifest's entry is made by `describe`, beside the writing where that is worth a thread.
 void write_image(FileSystem& fs, const std::string& path, std::span<const std::byte> image,
                  const std::function<void()>& describe, const WriteHooks& hooks) {
@@ -112,12 +141,15 @@ void write_image(FileSystem& fs, const std::string& path, std::span<const std::b
   if (image.size() > kLargeImage) hashing = std::async(std::launch::async, describe);
   const auto file = fs.open_write(path, FileSystem::Mode::kExclusiveDirect);
   size_t piece = kLeastPiece;
+  CopiesAhead copies(image, kMostPiece);
+  copies.begin(0, piece);
   for (size_t at = 0; at < image.size();) {
     if (hooks.progress) hooks.progress(at);
+    const std::span<const std::byte> bytes = copies.take();
+    at += bytes.size();
+    copies.begin(at, piece);
     const double begin = Clock::real().monotonic_seconds();
-    const size_t size = std::min(piece, image.size() - at);
-    file->append(image.subspan(at, size));
-    at += size;
+    file->append(bytes);
     const double seconds = Clock::real().monotonic_seconds() - begin;
     if (seconds < kPieceSeconds / 4) piece = std::min(2 * piece, kMostPiece);
     if (seconds > kPieceSeconds) piece = std::max(piece / 2, kLeastPiece);
@@ -233,15 +265,8 @@ void amend_state(FileSystem& fs, const std::string& checkpoint_path, Json state)
 }
 
 std::span<const std::byte> LoadedFile::bytes(const std::string& name) const {
-  const auto it = header_.arrays.find(name);
-  if (it == header_.arrays.end()) {
-    std::vector<std::string> names;
-    for (const auto& [known, info] : header_.arrays) names.push_back(known);
-    throw Error(ErrorKind::kData, path_, str("has no tensor \"", printable(name), "\"", did_you_mean(name, names)));
-  }
-  const ArrayInfo& info = it->second;
-  return std::as_bytes(std::span(content_))
-      .subspan(static_cast<size_t>(info.begin), static_cast<size_t>(info.end - info.begin));
+  const ArrayInfo& info = array_of(header_, name, path_);
+  return content_.subspan(static_cast<size_t>(info.begin), static_cast<size_t>(info.end - info.begin));
 }
 
 LoadedFile load_file(const FileSystem& fs, const std::string& checkpoint_path, const Manifest::File& file) {
@@ -251,11 +276,22 @@ LoadedFile load_file(const FileSystem& fs, const std::string& checkpoint_path, c
   const std::optional<FileInfo> info = fs.stat(loaded.path_);
   if (!info) refuse("is missing: the checkpoint is incomplete");
   if (info->size != file.bytes) refuse(str("is ", info->size, " bytes, manifest says ", file.bytes));
-  loaded.content_ = fs.read_file(loaded.path_);
-  if (xxh128_hex(loaded.content_) != file.xxh128) {
+  loaded.file_ = fs.open_read(loaded.path_);
+  if (loaded.file_->size() != file.bytes) refuse("was changed while it was read");
+  // By reading, not through the map: a disk that fails is an error here, and the map finds the bytes in memory.
+  Xxh128 hash;
+  std::vector<std::byte> chunk(static_cast<size_t>(std::min<uint64_t>(file.bytes, kHashChunk)));
+  for (uint64_t at = 0; at < file.bytes; at += chunk.size()) {
+    const auto piece = std::span(chunk).first(static_cast<size_t>(std::min<uint64_t>(file.bytes - at, chunk.size())));
+    loaded.file_->read(at, piece);
+    hash.update(piece);
+  }
+  if (hash.hex() != file.xxh128) {
     refuse("does not match its hash in the manifest: damaged, or another checkpoint's");
   }
-  loaded.header_ = parse_safetensors_header(loaded.content_, loaded.content_.size(), loaded.path_);
+  loaded.content_ = loaded.file_->map();
+  const std::string_view text(reinterpret_cast<const char*>(loaded.content_.data()), loaded.content_.size());
+  loaded.header_ = parse_safetensors_header(text, text.size(), loaded.path_);
   return loaded;
 }
 

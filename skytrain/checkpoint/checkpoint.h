@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -96,7 +97,8 @@ Manifest read_manifest(const FileSystem& fs, const std::string& checkpoint_path)
 // Replaces the state in a committed checkpoint's manifest, at once or not at all; the arrays stay as they are.
 void amend_state(FileSystem& fs, const std::string& checkpoint_path, Json state);
 
-// One tensor file read into memory and checked against the manifest (size, hash, header).
+// One tensor file, checked against the manifest (size, hash, header) and mapped into memory. To load a whole checkpoint
+// to where its tensors belong, load.h is faster.
 class LoadedFile {
  public:
   const SafetensorsHeader& header() const { return header_; }
@@ -106,7 +108,9 @@ class LoadedFile {
  private:
   friend LoadedFile load_file(const FileSystem&, const std::string&, const Manifest::File&);
   SafetensorsHeader header_;
-  std::string content_, path_;
+  std::string path_;
+  std::unique_ptr<ReadableFile> file_;
+  std::span<const std::byte> content_;  // of file_
 };
 LoadedFile load_file(const FileSystem& fs, const std::string& checkpoint_path, const Manifest::File& file);
 

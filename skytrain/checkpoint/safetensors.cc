@@ -283,4 +283,23 @@ SafetensorsHeader read_safetensors_header(const FileSystem& fs, const std::strin
   return parse_safetensors_header(head, info->size, file);
 }
 
+std::string read_safetensors_head(const ReadableFile& file, const std::string& path) {
+  const Refusal refuse(path);
+  check_has_length(file.size(), refuse);
+  std::string head(kLengthBytes, '\0');
+  file.read(0, std::as_writable_bytes(std::span(head)));
+  const uint64_t length = checked_header_length(head.data(), file.size(), refuse);
+  head.resize(kLengthBytes + static_cast<size_t>(length));
+  file.read(kLengthBytes, std::as_writable_bytes(std::span(head)).subspan(kLengthBytes));
+  return head;
+}
+
+const ArrayInfo& array_of(const SafetensorsHeader& header, const std::string& name, const std::string& file) {
+  const auto found = header.arrays.find(name);
+  if (found != header.arrays.end()) return found->second;
+  std::vector<std::string> names;
+  for (const auto& [known, info] : header.arrays) names.push_back(known);
+  throw Error(ErrorKind::kData, file, str("has no tensor \"", printable(name), "\"", did_you_mean(name, names)));
+}
+
 }  // namespace skytrain::checkpoint

@@ -64,5 +64,10 @@ uint64_t write_safetensors(WritableFile& out, std::span<const NamedArray> arrays
 // the whole file). Throws Error(kData) naming file, tensor and cause.
 SafetensorsHeader parse_safetensors_header(std::string_view head, uint64_t file_bytes, const std::string& file);
 SafetensorsHeader read_safetensors_header(const FileSystem& fs, const std::string& file);
+// The bytes before the data, length and header, of a file that was opened; `path` is for errors. Throws Error(kData).
+std::string read_safetensors_head(const ReadableFile& file, const std::string& path);
+
+// Throws Error(kData) naming file and tensor when it is not there.
+const ArrayInfo& array_of(const SafetensorsHeader& header, const std::string& name, const std::string& file);
 
 }  // namespace skytrain::checkpoint

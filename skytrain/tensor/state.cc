@@ -2,7 +2,6 @@
 
 #include <ATen/ops/from_blob.h>
 
-#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -68,21 +67,21 @@ checkpoint::NamedArray as_array(const std::string& name, const at::Tensor& tenso
   return array;
 }
 
-void copy_from(const checkpoint::LoadedFile& file, const std::string& name, const at::Tensor& tensor) {
+checkpoint::Destination destination_in(const std::string& name, const checkpoint::ArrayInfo& array,
+                                       const at::Tensor& tensor) {
   TORCH_INTERNAL_ASSERT(tensor.device().is_cpu());
-  const std::span<const std::byte> bytes = file.bytes(name);
-  const checkpoint::ArrayInfo& info = file.header().arrays.at(name);
-  if (info.dtype != to_dtype(tensor.scalar_type()) || at::IntArrayRef(info.shape) != tensor.sizes()) {
+  if (array.dtype != to_dtype(tensor.scalar_type()) || at::IntArrayRef(array.shape) != tensor.sizes()) {
     throw Error(ErrorKind::kData, name,
-                str("the checkpoint holds ", checkpoint::dtype_name(info.dtype), " ", shape_text(info.shape),
+                str("the checkpoint holds ", checkpoint::dtype_name(array.dtype), " ", shape_text(array.shape),
                     ", the recipe's model has ", checkpoint::dtype_name(to_dtype(tensor.scalar_type())), " ",
                     shape_text(tensor.sizes())));
   }
-  if (tensor.is_contiguous()) {
-    std::memcpy(tensor.mutable_data_ptr(), bytes.data(), bytes.size());
-  } else {
-    tensor.copy_(at::from_blob(const_cast<std::byte*>(bytes.data()), tensor.sizes(), tensor.options()));
-  }
+  if (tensor.is_contiguous()) return {{static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()}};
+  auto bytes = std::make_shared<std::unique_ptr<std::byte[]>>(new std::byte[tensor.nbytes()]);
+  return {{bytes->get(), tensor.nbytes()}, [bytes, tensor] {
+            tensor.copy_(at::from_blob(bytes->get(), tensor.sizes(), tensor.options()));
+            bytes->reset();
+          }};
 }
 
 }  // namespace skytrain::tensor

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "skytrain/checkpoint/checkpoint.h"
+#include "skytrain/checkpoint/load.h"
 
 namespace skytrain::tensor {
 
@@ -33,8 +34,10 @@ checkpoint::NamedArray array_like(const std::string& name, const at::Tensor& ten
 // Borrows the tensor's memory. REQUIRES: CPU, contiguous; the tensor outlives the result unchanged.
 checkpoint::NamedArray as_array(const std::string& name, const at::Tensor& tensor);
 
-// Copies array `name` of `file` into `tensor` in place, whatever its memory format. Throws Error(kData) naming the
-// tensor when it is absent or differs in dtype or shape.
-void copy_from(const checkpoint::LoadedFile& file, const std::string& name, const at::Tensor& tensor);
+// Where the bytes of `array`, the tensor `name` of a file, go to become the content of `tensor`: its own memory, or
+// some other from which they are copied when they are there, if its elements lie in another order. Throws Error(kData)
+// naming the tensor when it differs in dtype or shape. REQUIRES: CPU; the tensor outlives the result.
+checkpoint::Destination destination_in(const std::string& name, const checkpoint::ArrayInfo& array,
+                                       const at::Tensor& tensor);
 
 }  // namespace skytrain::tensor

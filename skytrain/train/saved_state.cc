@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "skytrain/base/error.h"
 #include "skytrain/base/machine.h"
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
+#include "skytrain/checkpoint/load.h"
 #include "skytrain/train/data_description.h"
 #include "skytrain/train/state_snapshot.h"
 
@@ -18,20 +20,29 @@ namespace {
 // Of a checkpoint beside its tensors: the manifest, and what the file system takes for itself.
 constexpr uint64_t kRoomForTheRest = 128 << 10;
 
+// All that engine.state() names.
+std::map<std::string, checkpoint::Destination> destinations_in(const Engine& engine,
+                                                               const checkpoint::TensorFile& file) {
+  if (file.manifest.files.size() != 1)
+    throw Error(ErrorKind::kData, file.checkpoint_path + "/manifest.json",
+                "lists more than one file of replicated state");
+  std::map<std::string, checkpoint::Destination> destinations;
+  for (const tensor::NamedTensor& item : engine.state()) {
+    const checkpoint::ArrayInfo& array = checkpoint::array_of(file.header, item.name, file.path);
+    try {
+      destinations[item.name] = tensor::destination_in(item.name, array, item.tensor);
+    } catch (const Error& error) {
+      throw Error(error.kind(), file.checkpoint_path + ": " + error.where(), error.problem(), error.hint());
+    }
+  }
+  return destinations;
+}
+
 }  // namespace
 
 checkpoint::Manifest load_engine_state(FileSystem& fs, const std::string& checkpoint_path, Engine& engine) {
-  const checkpoint::Manifest manifest = checkpoint::read_manifest(fs, checkpoint_path);
-  if (manifest.files.size() != 1)
-    throw Error(ErrorKind::kData, checkpoint_path + "/manifest.json", "lists more than one file of replicated state");
-  const checkpoint::LoadedFile file = checkpoint::load_file(fs, checkpoint_path, manifest.files[0]);
-  for (const tensor::NamedTensor& item : engine.state()) {
-    try {
-      tensor::copy_from(file, item.name, item.tensor);
-    } catch (const Error& error) {
-      throw Error(error.kind(), checkpoint_path + ": " + error.where(), error.problem(), error.hint());
-    }
-  }
+  checkpoint::Manifest manifest = checkpoint::load(
+      fs, checkpoint_path, [&](const checkpoint::TensorFile& file) { return destinations_in(engine, file); });
   engine.state_restored();
   return manifest;
 }
@@ -254,7 +265,16 @@ std::optional<RunState> SavedState::restore_from_memory(Engine& engine) {
 std::optional<RunState> SavedState::restore_from_disk(Engine& engine, std::vector<std::string>* notes) {
   if (!fs_.exists(directory_)) return std::nullopt;
   std::vector<checkpoint::Candidate> skipped;
-  const std::optional<checkpoint::Candidate> found = checkpoint::find_newest_valid(fs_, directory_, &skipped);
+  const auto place = [&](const checkpoint::TensorFile& file) {
+    const Json& state = file.manifest.state;
+    if (!state.is_object() || !state.contains("run"))
+      throw Error(ErrorKind::kData, file.checkpoint_path + "/manifest.json", "has no state of a training run");
+    if (!state.contains("data_fingerprint") || state["data_fingerprint"] != data_fingerprint_)
+      throw Error(ErrorKind::kData, file.checkpoint_path, "was trained on other data than data.train holds now",
+                  "put the data back, or start again with --resume never");
+    return destinations_in(engine, file);
+  };
+  const std::optional<checkpoint::Loaded> found = checkpoint::load_newest_valid(fs_, directory_, place, &skipped);
   for (const checkpoint::Candidate& candidate : skipped)
     notes->push_back(str("passed over ", candidate.path, ": ", candidate.reason));
   using Trouble = checkpoint::Candidate::Trouble;
@@ -275,19 +295,12 @@ std::optional<RunState> SavedState::restore_from_disk(Engine& engine, std::vecto
     return std::nullopt;
   }
 
-  checkpoint::Manifest manifest = checkpoint::read_manifest(fs_, found->path);
-  const std::string where = found->path + "/manifest.json";
-  if (!manifest.state.is_object() || !manifest.state.contains("run"))
-    throw Error(ErrorKind::kData, where, "has no state of a training run");
-  if (!manifest.state.contains("data_fingerprint") || manifest.state["data_fingerprint"] != data_fingerprint_)
-    throw Error(ErrorKind::kData, found->path, "was trained on other data than data.train holds now",
-                "put the data back, or start again with --resume never");
-  manifest = load_engine_state(fs_, found->path, engine);
-  newest_step_ = manifest.step;
-  newest_samples_ = manifest.samples;
+  engine.state_restored();
+  newest_step_ = found->manifest.step;
+  newest_samples_ = found->manifest.samples;
   newest_path_ = found->path;
-  goes_on_from(manifest);
-  return RunState::from_json(manifest.state.at("run"), manifest.step, where);
+  goes_on_from(found->manifest);
+  return RunState::from_json(found->manifest.state.at("run"), newest_step_, found->path + "/manifest.json");
 }
 
 }  // namespace skytrain::train

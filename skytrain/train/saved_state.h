@@ -26,7 +26,7 @@
 namespace skytrain::train {
 
 // Copies a checkpoint's tensors into all that engine.state() names. Throws Error(kData) naming file and tensor:
-// damaged, missing, or of another shape.
+// damaged, missing, or of another shape; the engine's state may be that of no step then.
 checkpoint::Manifest load_engine_state(FileSystem& fs, const std::string& checkpoint_path, Engine& engine);
 
 class SavedState {
@@ -79,7 +79,8 @@ class SavedState {
   // Loads the newest valid checkpoint; nullopt when there is none at all. notes: lines about newer ones that were
   // passed over because they are damaged. Throws Error(kData) when all are damaged, when a newer one is of a later
   // format, or when the newest valid one is of another data set or model; Error(kEnvironment) when a newer one can't be
-  // read: going on from an older state would throw work away.
+  // read: going on from an older state would throw work away. A single pass over the file: when it throws, the engine's
+  // state may be that of no step, which must be the end of the run.
   std::optional<RunState> restore_from_disk(Engine& engine, std::vector<std::string>* notes);
 
   // Replaces the run's state in the newest checkpoint, whose tensors stay: for an evaluation that was made later.

@@ -166,5 +166,8 @@ bench() {
   if [[ $1 == billion ]]; then
     run_logged billion_bench "building the benchmark of large sets" cmake --build build/release --target billion_bench
   fi
+  if [[ $1 == checkpoint ]]; then
+    run_logged checkpoint_io "building the benchmark of the disk" cmake --build build/release --target checkpoint_io
+  fi
   run_listed bench "$@"
 }
