@@ -36,9 +36,10 @@ Fd open_or_throw(const std::string& path, int flags, std::string_view failed) {
 
 class RealWritableFile final : public WritableFile {
  public:
-  // direct: fd has O_DIRECT.
-  RealWritableFile(std::string path, Fd fd, bool direct = false)
-      : path_(std::move(path)), fd_(std::move(fd)), direct_(direct) {}
+  // direct: fd has O_DIRECT. through: without it, each append() waits until the disk has taken the bytes, so that the
+  // caller sees how fast it is.
+  RealWritableFile(std::string path, Fd fd, bool direct = false, bool through = false)
+      : path_(std::move(path)), fd_(std::move(fd)), direct_(direct), through_(through) {}
 
   void append(std::span<const std::byte> bytes) override {
     if (direct_) {
@@ -50,6 +51,8 @@ class RealWritableFile final : public WritableFile {
       stop_direct();
     }
     write_all(bytes);
+    // What is already being written is waited for too; errors come back from sync().
+    if (through_) ::sync_file_range(fd_.get(), 0, 0, SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
   }
 
   void sync() override {
@@ -92,7 +95,7 @@ class RealWritableFile final : public WritableFile {
 
   std::string path_;
   Fd fd_;
-  bool direct_;
+  bool direct_, through_;
 };
 
 class RealFileSystem final : public FileSystem {
@@ -176,9 +179,10 @@ class RealFileSystem final : public FileSystem {
       // This file system has no O_DIRECT. Some have made the file before they said so.
       if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw errno_error(path, "cannot open for writing", errno);
     }
+    const bool through = mode == Mode::kExclusiveDirect;
     const int how = mode == Mode::kTruncate ? O_TRUNC : mode == Mode::kAppend ? O_APPEND : O_EXCL;
-    return std::make_unique<RealWritableFile>(path,
-                                              open_or_throw(path, O_WRONLY | O_CREAT | how, "cannot open for writing"));
+    Fd fd = open_or_throw(path, O_WRONLY | O_CREAT | how, "cannot open for writing");
+    return std::make_unique<RealWritableFile>(path, std::move(fd), /*direct=*/false, through);
   }
 
   void make_directories(const std::string& path) override {

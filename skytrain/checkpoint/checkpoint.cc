@@ -138,7 +138,11 @@ class CopiesAhead {
 void write_image(FileSystem& fs, const std::string& path, std::span<const std::byte> image,
                  const std::function<void()>& describe, const WriteHooks& hooks) {
   std::future<void> hashing;
-  if (image.size() > kLargeImage) hashing = std::async(std::launch::async, describe);
+  if (image.size() > kLargeImage) {
+    hashing = std::async(std::launch::async, describe);
+  } else {
+    describe();
+  }
   const auto file = fs.open_write(path, FileSystem::Mode::kExclusiveDirect);
   size_t piece = kLeastPiece;
   CopiesAhead copies(image, kMostPiece);
@@ -157,7 +161,7 @@ void write_image(FileSystem& fs, const std::string& path, std::span<const std::b
   if (hooks.progress) hooks.progress(image.size());
   file->sync();
   file->close();
-  hashing.valid() ? hashing.get() : describe();
+  if (hashing.valid()) hashing.get();
 }
 
 void write_manifest(FileSystem& fs, const std::string& folder, const Manifest& manifest) {

@@ -7,6 +7,7 @@
 #include "skytrain/base/hash.h"
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
+#include "skytrain/checkpoint/lineage.h"
 #include "skytrain/checkpoint/manifest.h"
 #include "skytrain/checkpoint/verify.h"
 
@@ -47,6 +48,8 @@ std::string copy(FileSystem& fs, const std::string& from, const std::string& dir
   const Manifest manifest = read_manifest(fs, from);
   const std::string path = directory + "/" + checkpoint_name(manifest.step), temporary = path + kTemporarySuffix;
   const std::string text = fs.read_file(from + "/" + kManifestName);
+  if (const std::string why = Lineage::read(fs, directory).objection(manifest.generation, manifest.step); !why.empty())
+    throw Error(ErrorKind::kData, from, "would not count in " + directory + ": it " + why, "copy it to another folder");
   if (fs.exists(path)) {
     const Verification there = verify(fs, path, Depth::kContent);
     if (there.verdict == Verdict::kValid && fs.read_file(path + "/" + kManifestName) == text) return path;

@@ -153,8 +153,9 @@ std::vector<std::string> to_be_pruned(const FileSystem& fs, const std::string& d
     if (is_temporary(name) && step_from_name(without_suffix(name))) doomed.push_back(directory + "/" + name);
   }
   std::vector<Candidate> valid_looking;
+  std::vector<std::string> superseded;
   for (Candidate& candidate : examine_all(fs, directory, Depth::kSizes)) {
-    if (candidate.trouble == Candidate::Trouble::kSuperseded) doomed.push_back(candidate.path);
+    if (candidate.trouble == Candidate::Trouble::kSuperseded) superseded.push_back(candidate.path);
     if (candidate.valid) valid_looking.push_back(std::move(candidate));
   }
   // Right sizes don't make a checkpoint: nothing goes before a newer one was read and found sound.
@@ -169,6 +170,7 @@ std::vector<std::string> to_be_pruned(const FileSystem& fs, const std::string& d
     if (i < static_cast<size_t>(keep) || (retention.spared && retention.spared(candidate.step))) continue;
     doomed.push_back(candidate.path);
   }
+  if (sound) doomed.insert(doomed.end(), superseded.begin(), superseded.end());
   return doomed;
 }
 

@@ -2,10 +2,10 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <limits>
+#include <random>
 
 #include "skytrain/base/error.h"
+#include "skytrain/base/machine.h"
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/manifest.h"
 
@@ -51,13 +51,6 @@ Lineage Lineage::read(const FileSystem& fs, const std::string& directory) {
   return lineage;
 }
 
-uint64_t Lineage::last_step(uint64_t number) const {
-  uint64_t last = std::numeric_limits<uint64_t>::max();
-  for (auto it = generations_.upper_bound(number); it != generations_.end(); ++it)
-    last = std::min(last, it->second.start_step);
-  return last;
-}
-
 std::string Lineage::objection(uint64_t generation, uint64_t step) const {
   for (auto it = generations_.upper_bound(generation); it != generations_.end(); ++it) {
     if (step > it->second.start_step)
@@ -76,6 +69,7 @@ void prune_generations(FileSystem& fs, const std::string& directory, uint64_t ol
   const std::optional<uint64_t> newest = Lineage::read(fs, directory).newest();
   for (const std::string& name : fs.list(directory)) {
     const std::optional<uint64_t> number = generation_from_name(name);
+    if (name.starts_with("generation-") && name.ends_with(kTemporarySuffix)) fs.remove_file(directory + "/" + name);
     if (number && *number <= oldest && number != newest) fs.remove_file(directory + "/" + name);
   }
 }
@@ -89,17 +83,21 @@ bool add_generation(FileSystem& fs, const std::string& directory, const Generati
                             {"created_unix_seconds", generation.created_unix_seconds},
                             {"members", generation.members}};
   const std::string path = directory + "/" + generation_file_name(generation.number);
-  // A name of its own, as another attempt may be doing the same.
-  const std::string temporary = str(path, ".", ::getpid(), ".tmp");
-  fs.remove_file(temporary);
+  // A name of its own, as another attempt may be doing the same, in another container with the same process number.
+  std::random_device random;
+  const std::string temporary = str(path, ".", host_name(), ".", ::getpid(), ".", random(), kTemporarySuffix);
   const auto file = fs.open_write(temporary, FileSystem::Mode::kExclusive);
   file->append(json.dump(1) + "\n");
   file->sync();
   file->close();
-  const bool made = fs.rename_if_absent(temporary, path);
-  if (!made) fs.remove_file(temporary);
+  bool own = fs.rename_if_absent(temporary, path);
+  if (!own) {
+    fs.remove_file(temporary);
+    const Generation there = parse(fs.read_file(path), path, generation.number);
+    own = there.start_step == generation.start_step && there.members == generation.members && there.created_unix_seconds == generation.created_unix_seconds;
+  }
   fs.sync_directory(directory);
-  return made;
+  return own;
 }
 
 }  // namespace skytrain::checkpoint

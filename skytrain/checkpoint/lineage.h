@@ -33,8 +33,6 @@ class Lineage {
   // Error(kEnvironment) when one can't be read.
   static Lineage read(const FileSystem& fs, const std::string& directory);
 
-  // The last step of generation `number` that counts.
-  uint64_t last_step(uint64_t number) const;
   // Why a checkpoint does not count, one clause; "": it does.
   std::string objection(uint64_t generation, uint64_t step) const;
   // The highest number; nullopt: there is no record.
@@ -48,7 +46,8 @@ class Lineage {
 // Removes records that no checkpoint can need which is of generation `oldest` or a later one.
 void prune_generations(FileSystem& fs, const std::string& directory, uint64_t oldest);
 
-// False when there is a record of that number already: somebody else made it.
+// False when somebody else has made a record of that number. When this very record is there (an attempt that failed
+// after the rename, or a network file system that did what it was asked and said otherwise) it is made durable.
 bool add_generation(FileSystem& fs, const std::string& directory, const Generation& generation);
 
 }  // namespace skytrain::checkpoint

@@ -43,7 +43,7 @@ TEST_F(LineageTest, ARecordIsMadeOnce) {
   EXPECT_EQ(lineage.generations().at(0).parent, std::nullopt);
   EXPECT_EQ(lineage.generations().at(0).members[0]["host"], "a");
   EXPECT_EQ(lineage.generations().at(1).parent, 0u);
-  EXPECT_EQ(lineage.last_step(0), 100u);
+  EXPECT_EQ(lineage.objection(0, 100), "");
   EXPECT_THAT(fs_.list(kDirectory), ElementsAre("generation-00000000.json", "generation-00000001.json"))
       << "nothing else is left";
 }
@@ -64,7 +64,16 @@ TEST_F(LineageTest, WhatTheRunWentOnWithoutDoesNotCount) {
   EXPECT_EQ(newest(), 100u);
   save_of(2, 115);
   EXPECT_EQ(newest(), 115u);
-  EXPECT_THAT(prune(fs_, kDirectory, {.keep = 5}), ElementsAre(HasSubstr("step-00000130"), HasSubstr("step-00000120")));
+  EXPECT_THAT(to_be_pruned(fs_, kDirectory, {.keep = 5}),
+              ElementsAre(HasSubstr("step-00000130"), HasSubstr("step-00000120")));
+}
+
+// A record said that the run had begun anew, and prune removed all that there was.
+TEST_F(LineageTest, WithoutOneThatCountsNoneIsRemoved) {
+  save_of(0, 100);
+  add(1, 0);
+  EXPECT_EQ(newest(), 0u);
+  EXPECT_TRUE(prune(fs_, kDirectory, {.keep = 1}).empty());
 }
 
 TEST_F(LineageTest, ASupersededOneMakesWayForTheSameStep) {
@@ -78,6 +87,19 @@ TEST_F(LineageTest, ASupersededOneMakesWayForTheSameStep) {
 TEST_F(LineageTest, CheckpointsFromBeforeThereWereRecordsCount) {
   save_of(0, 100);
   EXPECT_EQ(newest(), 100u);
+}
+
+// The rename had been made, and the folder could not be synced: the next try took its own record for somebody else's.
+TEST_F(LineageTest, ItsOwnRecordIsNotSomebodyElses) {
+  const Generation own{.number = 4, .start_step = 7, .created_unix_seconds = 1.5, .members = {{{"host", "a"}}}};
+  bool fail = true;
+  fs_.set_fault([&](std::string_view call, const std::string&) { return call == "sync_directory" && fail ? 5 : 0; });
+  EXPECT_THROW(add_generation(fs_, kDirectory, own), Error);
+  fail = false;
+  EXPECT_TRUE(add_generation(fs_, kDirectory, own));
+  Generation other = own;
+  other.members = {{{"host", "b"}}};
+  EXPECT_FALSE(add_generation(fs_, kDirectory, other));
 }
 
 TEST_F(LineageTest, ADamagedRecordIsNamed) {

@@ -1,8 +1,8 @@
 // skytrain/checkpoint/scatter_read.h
 //
 // One pass over a large file at the speed of the disk: threads read pieces ahead, from the page cache straight to where
-// they belong, else past it, while the calling thread copies what was read so and sees all bytes in order. Memory beside
-// the destinations: 12 MiB.
+// they belong, else past it, while the calling thread copies what was read so and sees all bytes in order. Memory
+// beside the destinations: 12 MiB.
 
 #pragma once
 #include <cstddef>

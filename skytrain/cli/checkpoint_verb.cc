@@ -220,6 +220,8 @@ std::function<bool(uint64_t)> kept_for_good(const FileSystem& fs, const std::str
       const Json state = checkpoint::read_manifest(fs, newest->path).state;
       const Json& training = state.value("run", Json::object());
       for (const Json& one : training.value("best_steps", Json::array())) best.push_back(one.at(0).get<uint64_t>());
+      const Json::json_pointer former("/best/step");  // of a run from before there was more than one
+      if (best.empty() && training.contains(former)) best.push_back(training[former].get<uint64_t>());
     }
   }
   return [steps, best](uint64_t step) {

@@ -254,14 +254,14 @@ class TrainCommand {
     });
     const OrderedJson summary = summary_json(result);
     record_or_warn("summary.json", [&] { write_file_atomically(fs_, run_dir().summary(), record_text(summary)); });
+    // First, as the kill that was announced does not wait for the report.
+    if (result.status == "interrupted") console::print_line(STDERR_FILENO, interrupted_line(result));
     if (kind != ErrorKind::kAborted) {  // "at once" leaves no time for a report
       record_or_warn("the report", [&] { observe::write_report(fs_, run_dir()); });
     }
     if (flags_.json) print_json(summary);
     if (result.error) return report_error(*result.error);
-    if (result.status == "interrupted") {
-      console::print_line(STDERR_FILENO, interrupted_line(result));
-    } else if (!flags_.quiet) {
+    if (result.status != "interrupted" && !flags_.quiet) {
       console::print_line(STDERR_FILENO, summary_table(summary));
     }
     return code;

@@ -31,6 +31,10 @@ class FakeWorker {
       std::cerr << "error while loading shared libraries: libtorch_cpu.so: cannot open shared object file\n";
       return 127;
     }
+    if (scenario == "killed-by-term-at-once") {
+      std::signal(SIGTERM, SIG_DFL);
+      std::raise(SIGTERM);
+    }
     if (scenario == "silent") return wait_for_end_of_file(), 0;
     if (scenario == "garbage") {
       if (::write(proto::kWorkerFd, "hello, world\n", 13) != 13) return 1;
@@ -54,6 +58,7 @@ class FakeWorker {
     started.parameters = 216650, started.devices = 2, started.slot = 4, started.precision = "fp32";
     started.decisions = {{"train.slot", "4 samples on 2 devices"}};
     started.recipe = start.recipe;
+    if (started.recipe.contains("decided")) started.recipe["decided"] = true;
     say(started);
     for (uint64_t step = 1; step <= 2; ++step) {
       proto::ProgressReport progress;
@@ -77,6 +82,10 @@ class FakeWorker {
     if (scenario == "closes-and-stays") {
       ::close(proto::kWorkerFd);
       return wait_for_signal(), 0;
+    }
+    if (scenario == "superseded") {
+      say(proto::Failed{ErrorKind::kLostWorkers, "", "another attempt has gone on with this run", ""});
+      return 7;
     }
     if (scenario == "failed") {
       say(proto::Failed{ErrorKind::kData, "train.gz[7]", "label 99 is not below 10", "check the labels"});
@@ -108,6 +117,7 @@ class FakeWorker {
     summary["lock_inherited"] = ::fcntl(proto::kLockFd, F_GETFD) >= 0;
     summary["snapshot_inherited"] = ::fcntl(proto::kSnapshotFd, F_GETFD) >= 0 && start.keep_snapshot;
     summary["resume"] = start.resume;
+    summary["recipe"] = start.recipe;
     say(proto::Finished{summary});
     if (scenario == "crashes-at-its-end") std::raise(SIGKILL);
     if (scenario == "hangs-at-its-end") wait_for_signal();

@@ -22,7 +22,8 @@ WorkerEnd run_training(WorkerOptions options, int64_t max_restarts, TrainingObse
     WorkerEnd end = run_worker(options, observer);
     end.peak_rss_bytes = peak = std::max(peak, end.peak_rss_bytes);
     const Error* const error = std::get_if<Error>(&end.outcome);
-    if (error == nullptr || error->kind() != ErrorKind::kLostWorkers || StopSignal::requests() > 0) return end;
+    if (error == nullptr || !end.died || error->kind() != ErrorKind::kLostWorkers || StopSignal::requests() > 0)
+      return end;
     if (restarts == max_restarts || !end.progressed) {
       if (restarts == 0) return end;
       const std::string count = str(restarts, restarts == 1 ? " restart" : " restarts");
@@ -31,6 +32,7 @@ WorkerEnd run_training(WorkerOptions options, int64_t max_restarts, TrainingObse
     }
     observer.on_restart(*error, restarts + 1, max_restarts);
     start.resume = true;
+    if (end.recipe.is_object()) start.recipe = end.recipe;  // what auto decided stays decided
   }
 }
 

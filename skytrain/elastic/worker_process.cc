@@ -21,6 +21,7 @@ namespace skytrain::elastic {
 namespace {
 
 constexpr int kQuotedLines = 6;
+constexpr double kSecondsBetweenSignals = 0.2;  // of one request, to two processes
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 using Outcome = std::variant<proto::Finished, proto::Interrupted, Error>;
@@ -43,13 +44,16 @@ class WorkerRun {
     WorkerEnd end{follow()};
     const bool spoke_its_last_word = !std::holds_alternative<Error>(end.outcome) || reported_failure_;
     if (out_of_time_) end_group();
-    const bool ended = has_ended(spoke_its_last_word ? options_.exit_seconds : 0);
+    const double patience = std::min(options_.exit_seconds, std::max(0.0, kill_time() - now()));
+    const bool ended = has_ended(spoke_its_last_word ? patience : 0);
     const ExitStatus status = end_group();
-    if (ended && status.signalled && spoke_its_last_word) {
+    if (ended && status.signalled && spoke_its_last_word && !out_of_time_) {
       observer_.on_note({"warning", "skytrain-worker " + status.describe() + " after its last word"});
     }
     end.peak_rss_bytes = child_.peak_rss_bytes();
     end.progressed = last_step_ > 0;
+    end.died = died_;
+    end.recipe = std::move(recipe_);
     return end;
   }
 
@@ -110,10 +114,13 @@ class WorkerRun {
                    "what was trained since the newest checkpoint is lost; the same command resumes from there");
     }
     // A worker that has not said hello gets the request after its recipe: it knows how to end without a trace.
-    if (requests == 1 && started_ && !stop_sent_) {
+    // A kill that is announced later, while it saves, is told too.
+    const bool announced = kill_time() != kNever;
+    if (requests == 1 && started_ && (!stop_sent_ || announced != announcement_sent_)) {
       stop_sent_ = true;
+      announcement_sent_ = announced;
       std::optional<double> seconds;
-      if (kill_time() != kNever) seconds = std::max(0.0, kill_time() - reserve() - now());
+      if (announced) seconds = std::max(0.0, kill_time() - reserve() - now());
       channel_.send(proto::encode(proto::Stop{seconds}));
       observer_.on_stopping(seconds);
     }
@@ -121,7 +128,9 @@ class WorkerRun {
   }
 
   // What ending in good order takes, within the grace: the worker's end, and then ours.
-  double reserve() const { return std::clamp(0.1 * options_.grace_seconds, 0.5, 3.0); }
+  double reserve() const {
+    return std::clamp(0.1 * options_.grace_seconds, std::min(0.5, 0.2 * options_.grace_seconds), 3.0);
+  }
   double kill_time() const {
     const std::optional<double> announced = StopSignal::announced();
     return announced ? *announced + options_.grace_seconds - reserve() : kNever;
@@ -148,6 +157,7 @@ class WorkerRun {
   std::optional<Outcome> handle(const proto::Started& m) {
     saved_.step = m.resume_step;
     saved_.samples = m.resume_samples;
+    recipe_ = m.recipe;
     return pass_on("started", &WorkerObserver::on_started, m);
   }
   std::optional<Outcome> handle(const proto::ProgressReport& m) {
@@ -194,12 +204,23 @@ class WorkerRun {
   Outcome lost() {
     Death death;
     if (has_ended(options_.exit_seconds)) death.status = end_group();
+    if (!started_ && death.status && is_stop(*death.status)) return proto::Interrupted{0, 0, "", 0, 0, Json::object()};
+    died_ = true;
     death.had_started = started_;
     death.last_step = last_step_;
     death.oom_killer_struck = oom_kills_so_far() > oom_kills_before_;
     death.log_file = options_.log_file;
     death.last_words = last_lines(options_.log_file, log_begin_, kQuotedLines);
     return death_error(death);
+  }
+
+  // Slurm and systemd signal every process of a job: the worker before it could know what to do about it.
+  static bool is_stop(const ExitStatus& status) {
+    if (!status.signalled) return false;
+    if (status.code != SIGTERM && status.code != SIGINT && status.code != SIGUSR1) return false;
+    const double deadline = now() + kSecondsBetweenSignals;
+    while (StopSignal::requests() == 0 && now() < deadline) Clock::real().sleep_seconds(0.005);
+    return StopSignal::requests() > 0;
   }
 
   Outcome too_late() {
@@ -245,7 +266,10 @@ class WorkerRun {
   bool stop_sent_ = false;
   bool reported_failure_ = false;
   bool reaped_ = false;
+  bool announcement_sent_ = false;
   bool out_of_time_ = false;
+  bool died_ = false;
+  Json recipe_;
   uint64_t last_step_ = 0, last_samples_ = 0;
   proto::CheckpointDone saved_;  // the newest
 };

@@ -53,6 +53,8 @@ struct WorkerEnd {
   std::variant<proto::Finished, proto::Interrupted, Error> outcome;
   uint64_t peak_rss_bytes = 0;  // as the kernel counted it
   bool progressed = false;      // it had done a step of its own
+  bool died = false;            // without a word: the outcome is an Error that tells how
+  Json recipe;                  // with every auto decided, as it said when it had started; null: it had not
 };
 
 // Throws Error(kEnvironment) when the program can't be started at all. No process of the worker's group is left when it

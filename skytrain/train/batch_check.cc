@@ -10,6 +10,7 @@
 #include "skytrain/tensor/memory_budget.h"
 #include "skytrain/train/model_trial.h"
 #include "skytrain/train/run_setup.h"
+#include "skytrain/train/stopped.h"
 
 namespace skytrain::train {
 namespace {
@@ -40,13 +41,15 @@ int64_t copies_of_parameters(const recipe::Recipe& recipe) {
 }  // namespace
 
 std::pair<int64_t, std::string> choose_batch(const recipe::Recipe& recipe, const Machine& machine, const DataFeed& feed,
-                                             const data::DatasetInfo& info, model::Model& model) {
+                                             const data::DatasetInfo& info, model::Model& model,
+                                             const std::function<bool()>& stop) {
   const Engine::Options options = engine_options(recipe, machine, {info.channels, info.height, info.width});
   at::set_num_threads(options.threads_per_replica);
   ModelTrial trial(model);
   model.set_activation_checkpointing(recipe.train.activation_checkpointing);
   const int64_t few = std::min<int64_t>(2, int64_t(info.samples)), more = std::min<int64_t>(4, int64_t(info.samples));
   const uint64_t of_few = peak_of_pass(options, feed, trial, model, few);
+  throw_if_stopped(stop);
   const uint64_t of_more = peak_of_pass(options, feed, trial, model, more);
   trial.drop_gradients();
 

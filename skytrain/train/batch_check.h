@@ -4,6 +4,7 @@
 
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -20,7 +21,9 @@ namespace skytrain::train {
 // replicas, at most kLargestAutoBatch and a tenth of the data. Throws Error(kEnvironment) when not even one sample a
 // replica fits. The model's gradients and buffers are as before when it returns.
 inline constexpr int64_t kLargestAutoBatch = 4096;
+// stop: as of train(); throws Stopped.
 std::pair<int64_t, std::string> choose_batch(const recipe::Recipe& recipe, const Machine& machine, const DataFeed& feed,
-                                             const data::DatasetInfo& info, model::Model& model);
+                                             const data::DatasetInfo& info, model::Model& model,
+                                             const std::function<bool()>& stop = {});
 
 }  // namespace skytrain::train

@@ -30,9 +30,15 @@ EvaluationWatch::EvaluationWatch(const recipe::Recipe& recipe, bool of_classes) 
 }
 
 void EvaluationWatch::restored(RunState& state) {
-  if (keep_best_ > 0 && state.best &&
-      state.best_steps.empty())  // checkpoint.best is new, or was before there were more
-    state.best_steps = {{state.best->step, state.best->metric(*followed_).value()}};
+  if (keep_best_ > 0) {
+    if (!state.best_metric.empty() && state.best_metric != *followed_) {  // the best by another one is not so by this
+      state.best_steps.clear();
+      state.best.reset();
+    }
+    if (state.best && state.best_steps.empty())  // of a run from before there was more than one
+      state.best_steps = {{state.best->step, state.best->metric(*followed_).value()}};
+    state.best_metric = *followed_;
+  }
   if (plateau_ && !state.plateau.is_null()) plateau_->from_json(state.plateau);
 }
 
@@ -62,6 +68,7 @@ bool EvaluationWatch::evaluated(RunState& state) {
 // Of equal ones the earlier stays.
 bool EvaluationWatch::is_among_best(RunState& state, double value) const {
   auto& steps = state.best_steps;
+  state.best_metric = *followed_;
   const auto place =
       std::find_if(steps.begin(), steps.end(), [&](const auto& other) { return gain(value, other.second) > 0; });
   const bool among = place != steps.end() || steps.size() < static_cast<size_t>(keep_best_);

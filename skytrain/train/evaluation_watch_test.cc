@@ -58,5 +58,22 @@ TEST(EvaluationWatch, TheBestFewAreKeptTheEarlierOfEqualOnes) {
   EXPECT_EQ(state.best->step, 5u);
 }
 
+// The losses of 0.4 and less stayed the best, as top-1 of 0.9 is more than they are.
+TEST(EvaluationWatch, AnotherMetricBeginsAnew) {
+  recipe::Recipe recipe;
+  recipe.checkpoint.best = "loss";
+  EvaluationWatch by_loss(recipe, /*of_classes=*/true);
+  RunState state;
+  EXPECT_TRUE(evaluated(by_loss, state, 0.4));
+  recipe.checkpoint.best = "top1";
+  EvaluationWatch by_top1(recipe, /*of_classes=*/true);
+  by_top1.restored(state);
+  ++state.step;
+  state.evaluation = {.step = state.step, .loss = 0.5, .metrics = {{"top1", 0.1}}};
+  EXPECT_TRUE(by_top1.evaluated(state));
+  ASSERT_EQ(state.best_steps.size(), 1u);
+  EXPECT_EQ(state.best_steps[0].first, 2u);
+}
+
 }  // namespace
 }  // namespace skytrain::train

@@ -7,6 +7,7 @@
 #include "skytrain/base/cpu_clock.h"
 #include "skytrain/base/text.h"
 #include "skytrain/train/model_trial.h"
+#include "skytrain/train/stopped.h"
 
 namespace skytrain::train {
 namespace {
@@ -51,7 +52,7 @@ bool multiplies_bf16() {
 }  // namespace
 
 PrecisionChoice choose_precision(model::Model& model, const Loss& loss, const at::Tensor& images,
-                                 const at::Tensor& target) {
+                                 const at::Tensor& target, const std::function<bool()>& stop) {
   if (!multiplies_bf16()) return {Precision::kFp32, "this processor has no bfloat16 instructions"};
   ModelTrial trial(model);
   Pass fp32, bf16;
@@ -59,7 +60,9 @@ PrecisionChoice choose_precision(model::Model& model, const Loss& loss, const at
   // In turns, so that both meet the same machine; the first of each fills caches and lets oneDNN choose its kernels.
   for (int round = 0; round < kMostRounds && (round < kLeastRounds || process_cpu_seconds() - begin < kSecondsOfRounds);
        ++round) {
+    throw_if_stopped(stop);
     measure(trial, model, loss, images, target, Precision::kFp32, fp32);
+    throw_if_stopped(stop);
     measure(trial, model, loss, images, target, Precision::kBf16, bf16);
   }
   const double gain = fp32.seconds / bf16.seconds;

@@ -21,7 +21,8 @@ struct PrecisionChoice {
 // at most kMostDifference of themselves; otherwise fp32. The margin keeps noise of the clock from deciding between two
 // that are alike. images [n, C, H, W], target: a slot. The model's gradients and buffers are as before when it returns.
 inline constexpr double kLeastGain = 1.2, kMostDifference = 0.05;
+// stop: as of train(); throws Stopped.
 PrecisionChoice choose_precision(model::Model& model, const Loss& loss, const at::Tensor& images,
-                                 const at::Tensor& target);
+                                 const at::Tensor& target, const std::function<bool()>& stop = {});
 
 }  // namespace skytrain::train

@@ -12,6 +12,7 @@ namespace {
 constexpr double kPollSeconds = 0.001;
 // Between states in memory: at least so long, and so many times what one takes.
 constexpr double kMemorySeconds = 2, kMemoryShare = 200;
+constexpr double kSecondsBeforeNextTry = 0.5;
 constexpr double kMargin = 1.2;  // of what saving is expected to take, before a save that goes well is given up for it
 // Of state, for each second of training that a save costs, until that was measured: a copy, and a part of the cores
 // while it is being written.
@@ -21,7 +22,8 @@ constexpr double kExpectedBytesPerSecond = 4e9;
 
 RunCheckpoints::RunCheckpoints(Clock& clock, const recipe::CheckpointSpec& spec, SavedState& saved, Engine& engine,
                                RunLog& log, TrainObserver& observer, std::function<void()> complete,
-                               const std::function<bool()>& stop)
+                               const std::function<bool()>& stop,
+                               const std::function<std::optional<double>()>& deadline, const RunState& state)
     : clock_(clock),
       spec_(spec),
       saved_(saved),
@@ -30,6 +32,8 @@ RunCheckpoints::RunCheckpoints(Clock& clock, const recipe::CheckpointSpec& spec,
       observer_(observer),
       complete_(std::move(complete)),
       stop_(stop),
+      deadline_(deadline),
+      best_saved_(state.best_steps),
       last_save_(clock.monotonic_seconds()),
       last_in_memory_(last_save_) {
   engine_.set_before_update([this] { wait_for_snapshot(); });
@@ -86,10 +90,15 @@ void RunCheckpoints::start_memory_save(const RunState& state, const RunPlan& pla
 void RunCheckpoints::save(RunState& state, const RunPlan& plan) {
   if (state.step == 0 || saved(state.step)) return;
   if (saved_.saving() && !saved_.saving_to_memory() && saved_.saving_step() == state.step) return;
-  if (wait_for_other(state)) start(state, plan);
+  if (wait_for_other(state))
+    start(state, plan);
+  else
+    not_saved(state, state.step);
 }
 
 void RunCheckpoints::save_now(RunState& state, const RunPlan& plan) {
+  if (const std::optional<double> deadline = deadline_ ? deadline_() : std::nullopt)
+    return save_before(state, plan, *deadline);
   settle(state);
   if (state.step == 0 || saved(state.step)) return;
   start(state, plan);
@@ -98,40 +107,36 @@ void RunCheckpoints::save_now(RunState& state, const RunPlan& plan) {
 }
 
 void RunCheckpoints::save_before(RunState& state, const RunPlan& plan, double deadline) {
+  const auto left = [&] { return deadline - clock_.monotonic_seconds(); };
   if (saved_.saving()) {
     const std::optional<double> rest = saved_.rest_seconds(), whole = saved_.whole_seconds();
-    const double left = deadline - clock_.monotonic_seconds();
     const bool newest = !saved_.saving_to_memory() && saved_.saving_step() == state.step;
-    if (!newest && rest && whole && *rest + *whole > left && *whole * kMargin <= left)
-      saved_.give_up_at(clock_.monotonic_seconds());
-    else
-      saved_.give_up_at(deadline);
-    finish_before(state);
-    if (newest) return;
+    if (!newest && rest && whole && *rest + *whole > left() && *whole * kMargin <= left()) saved_.give_up();
+    finish_quietly(state);
   }
-  if (state.step == 0 || saved(state.step)) return;
-  const double left = deadline - clock_.monotonic_seconds();
-  if (const std::optional<double> whole = saved_.whole_seconds(); whole && *whole > left) {
-    observer_.note(/*warning=*/true, str("a checkpoint takes about ", human_seconds(*whole), " here, and ",
-                                         left > 0 ? human_seconds(left) + " are left" : "no time is left",
-                                         ": none is taken of step ", state.step));
-    return;
+  for (int tries = 0; tries < kMostFailures && state.step > 0 && !saved(state.step); ++tries) {
+    if (tries > 0) Clock::real().sleep_seconds(std::clamp(left(), 0.0, kSecondsBeforeNextTry));
+    const std::optional<double> whole = saved_.whole_seconds();
+    if (left() <= 0 || (whole && *whole > left())) {
+      observer_.note(/*warning=*/true,
+                     str("a checkpoint takes ", whole ? "about " + human_seconds(*whole) + " here" : "time", ", and ",
+                         left() > 0 ? human_seconds(left()) + " are left" : "no time is left",
+                         ": none is taken of step ", state.step));
+      return;
+    }
+    start(state, plan);
+    finish_quietly(state);
   }
-  start(state, plan);
-  saved_.give_up_at(deadline);
-  finish_before(state);
 }
 
 // A save that is given up in time, or fails, is no reason not to end in good order.
-void RunCheckpoints::finish_before(RunState& state) {
+void RunCheckpoints::finish_quietly(RunState& state) {
   failures_ = std::min(failures_, kMostFailures - 2);
   finish(state);
 }
 
 void RunCheckpoints::settle(RunState& state) {
-  if (!saved_.saving()) return;
-  failures_ = std::min(failures_, kMostFailures - 2);
-  finish(state);
+  if (saved_.saving()) finish_quietly(state);
 }
 
 // False: it takes too long, or the run is to stop.
@@ -164,7 +169,8 @@ void RunCheckpoints::start(RunState& state, const RunPlan& plan) {
   SavedState::SaveOptions options;
   options.samples = plan.slots().samples_before(state.step);
   options.keep = spec_.keep;
-  options.spared = [best = state.best_steps, plan](uint64_t step) {
+  best_saving_ = state.best_steps;
+  options.spared = [best = best_saving_, plan](uint64_t step) {
     return plan.kept_for_good(step) ||
            std::any_of(best.begin(), best.end(), [=](const auto& one) { return one.first == step; });
   };
@@ -190,6 +196,7 @@ void RunCheckpoints::finish(RunState& state) {
   blocked_ += end - begin;
   if (in_memory) {
     memory_seconds_ = end - started_;
+    blocked_in_step_ = 0;  // what AutoCadence learns is the cost of saves to the disk
     ++figures_.memory_saves;
     if (failure) failed(*failure);
     return;
@@ -199,6 +206,7 @@ void RunCheckpoints::finish(RunState& state) {
   for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
   if (!failure) {
     failures_ = 0;
+    best_saved_ = best_saving_;
     ++figures_.saves;
     figures_.bytes = saved_.image_bytes();
     figures_.last = end - started_;
@@ -206,8 +214,15 @@ void RunCheckpoints::finish(RunState& state) {
     figures_.most_blocked = std::max(figures_.most_blocked, blocked_by_save_);
     observer_.checkpoint_saved(step, saved_.newest_samples(), saved_.newest_path(), blocked_by_save_ + (end - begin));
   } else {
+    not_saved(state, step);
     failed(*failure);
   }
+}
+
+// Then it can't be one of the best, and the one that it had taken the place of stays.
+void RunCheckpoints::not_saved(RunState& state, uint64_t step) {
+  const auto is_it = [step](const auto& one) { return one.first == step; };
+  if (std::any_of(state.best_steps.begin(), state.best_steps.end(), is_it)) state.best_steps = best_saved_;
 }
 
 void RunCheckpoints::failed(const Error& error) {
@@ -218,8 +233,8 @@ void RunCheckpoints::failed(const Error& error) {
   }
   if (error.kind() == ErrorKind::kDiverged || error.kind() == ErrorKind::kLostWorkers || ++failures_ >= kMostFailures)
     throw error;
-  observer_.note(/*warning=*/true, str("the checkpoint of step ", saved_.saving_step(),
-                                       " could not be saved, training goes on: ", error.message()));
+  observer_.note(/*warning=*/true, str("the checkpoint of step ", saved_.saving_step(), " could not be saved",
+                                       stop_() ? ": " : ", training goes on: ", error.message()));
 }
 
 void RunCheckpoints::wait_for_snapshot() {

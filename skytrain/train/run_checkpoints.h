@@ -35,9 +35,11 @@ class RunCheckpoints {
   static constexpr double kMostSecondsOfWaiting = 30;
 
   // All of these outlive this object. log: its lines are on the disk before a checkpoint of their step counts.
-  // complete: called before a save, brings the state that is given to the calls below up to date. stop: as of train().
+  // complete: called before a save, brings the state that is given to the calls below up to date. stop: as of train();
+  // deadline: TrainOptions::deadline. state: as the run begins.
   RunCheckpoints(Clock& clock, const recipe::CheckpointSpec& spec, SavedState& saved, Engine& engine, RunLog& log,
-                 TrainObserver& observer, std::function<void()> complete, const std::function<bool()>& stop);
+                 TrainObserver& observer, std::function<void()> complete, const std::function<bool()>& stop,
+                 const std::function<std::optional<double>()>& deadline, const RunState& state);
   ~RunCheckpoints();  // waits for the save that is going on
   RunCheckpoints(const RunCheckpoints&) = delete;
   RunCheckpoints& operator=(const RunCheckpoints&) = delete;
@@ -46,11 +48,11 @@ class RunCheckpoints {
   // weight was not finite, and what the last of kMostFailures threw.
   void after_step(RunState& state, const RunPlan& plan, double step_seconds);
   // At once, whatever else; returns when it is committed. Nothing to do when the state is saved already.
+  //
+  // With a deadline it returns before that, and saved() tells: a save that is going on is finished first, unless the
+  // newest state fits only in its place. What does not fit is not written, or given up, and a note tells of it at once;
+  // one that fails is tried again as long as there is time.
   void save_now(RunState& state, const RunPlan& plan);
-  // The same within the time that is left: deadline, in monotonic seconds, is when all must be done. A save that is
-  // going on is finished first, unless the newest state fits only in its place. What does not fit is not written, or
-  // given up, and a note tells of it at once.
-  void save_before(RunState& state, const RunPlan& plan, double deadline);
   // Begins a save, for another reason than time.
   void save(RunState& state, const RunPlan& plan);
   // Returns when no save is going on; a failure is a note to the observer.
@@ -75,7 +77,9 @@ class RunCheckpoints {
   void start(RunState& state, const RunPlan& plan);
   bool wait_for_other(RunState& state);
   void finish(RunState& state);
-  void finish_before(RunState& state);
+  void finish_quietly(RunState& state);
+  void save_before(RunState& state, const RunPlan& plan, double deadline);
+  void not_saved(RunState& state, uint64_t step);
   void failed(const Error& error);
 
   Clock& clock_;
@@ -86,6 +90,9 @@ class RunCheckpoints {
   TrainObserver& observer_;
   const std::function<void()> complete_;
   const std::function<bool()>& stop_;
+  const std::function<std::optional<double>()>& deadline_;
+  // RunState::best_steps of the last checkpoint, and of the one that is being saved: those have checkpoints.
+  std::vector<std::pair<uint64_t, double>> best_saved_, best_saving_;
   std::optional<AutoCadence> auto_;
   double last_save_, started_ = 0;
   double last_in_memory_, memory_seconds_ = 0;  // when the last state in memory was begun, and what it took

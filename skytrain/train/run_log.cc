@@ -3,11 +3,12 @@
 namespace skytrain::train {
 
 RunLog::RunLog(FileSystem& fs, Clock& clock, const std::string& run_directory, uint64_t resume_step,
-               uint64_t samples_per_epoch, bool redo_evaluation)
+               uint64_t samples_per_epoch, uint64_t generation, bool redo_evaluation)
     : clock_(clock),
       metrics_(fs, run_directory + "/metrics.jsonl", resume_step, clock, redo_evaluation),
       events_(fs, clock, run_directory, resume_step),
-      samples_per_epoch_(samples_per_epoch) {}
+      samples_per_epoch_(samples_per_epoch),
+      generation_(generation) {}
 
 void RunLog::write_step(RunState& state, uint64_t samples, double lr) {
   const double seconds = state.log_time.total();
@@ -22,7 +23,7 @@ void RunLog::write_step(RunState& state, uint64_t samples, double lr) {
                       {"loss", known ? OrderedJson(state.last_loss) : OrderedJson()},
                       {"lr", lr},
                       {"world", 1},
-                      {"generation", 0},
+                      {"generation", generation_},
                       {"samples_per_second", rate}};
   line.update(to_json(state.log_time));
   metrics_.write(line);
@@ -40,7 +41,7 @@ void RunLog::write_evaluation(const Evaluation& evaluation, uint64_t samples) {
                   {"samples", samples},
                   {"epoch", double(samples) / double(samples_per_epoch_)},
                   {"world", 1},
-                  {"generation", 0},
+                  {"generation", generation_},
                   {"eval", to_json(evaluation)}});
   events_.scalar("eval/loss", evaluation.step, evaluation.loss);
   for (const auto& [name, value] : evaluation.metrics) events_.scalar("eval/" + name, evaluation.step, value);

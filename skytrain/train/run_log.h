@@ -18,7 +18,7 @@ class RunLog {
  public:
   // Drops records beyond resume_step; with redo_evaluation also evaluations of that step, which will be done again.
   RunLog(FileSystem& fs, Clock& clock, const std::string& run_directory, uint64_t resume_step,
-         uint64_t samples_per_epoch, bool redo_evaluation);
+         uint64_t samples_per_epoch, uint64_t generation, bool redo_evaluation);
 
   // Writes the line of the steps since the last one (state.log_*) and resets them; sets state.last_loss. samples:
   // consumed.
@@ -32,7 +32,7 @@ class RunLog {
   Clock& clock_;
   record::MetricsWriter metrics_;
   record::TensorBoardWriter events_;
-  uint64_t samples_per_epoch_;
+  uint64_t samples_per_epoch_, generation_;
 };
 
 }  // namespace skytrain::train

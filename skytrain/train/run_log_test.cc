@@ -16,7 +16,7 @@ TEST(RunLog, ALineWithoutAFiniteLossLeavesTheStateWhole) {
   state.step = 3;
   state.last_loss = 1.5;
   {
-    RunLog log(fs, clock, "/run", 0, 60, /*redo_evaluation=*/false);
+    RunLog log(fs, clock, "/run", 0, 60, /*generation=*/0, /*redo_evaluation=*/false);
     log.write_step(state, 24, 0.1);
     log.sync();
   }

@@ -62,7 +62,7 @@ Engine::Options engine_options(const recipe::Recipe& recipe, const Machine& mach
 
 std::pair<std::string, std::string> measure_precision(const recipe::Recipe& recipe, const Machine& machine,
                                                       const DataFeed& feed, const data::DatasetInfo& info,
-                                                      model::Model& model) {
+                                                      model::Model& model, const std::function<bool()>& stop) {
   data::Slot slot = RunPlan(recipe, feed.bucket_samples()).slots().slot(0, 0);
   const Engine::Options options = engine_options(recipe, machine, {info.channels, info.height, info.width});
   at::set_num_threads(options.threads_per_replica);
@@ -73,7 +73,7 @@ std::pair<std::string, std::string> measure_precision(const recipe::Recipe& reci
       Batch batch = feed.batch(slot);
       if (batch.images.size(0) == 0) batch = feed.largest_batch(int64_t(slot.count));  // all are damaged
       const PrecisionChoice choice =
-          choose_precision(model, options.loss, batch.images.contiguous(options.memory_format), batch.target);
+          choose_precision(model, options.loss, batch.images.contiguous(options.memory_format), batch.target, stop);
       return {to_string(choice.precision), choice.reason};
     } catch (const std::exception&) {
       // TorchScript's interpreter turns any exception into one of its own.

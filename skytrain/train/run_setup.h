@@ -4,6 +4,7 @@
 // export.
 
 #pragma once
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -33,7 +34,7 @@ Engine::Options engine_options(const recipe::Recipe& recipe, const Machine& mach
 // and train.slot have values.
 std::pair<std::string, std::string> measure_precision(const recipe::Recipe& recipe, const Machine& machine,
                                                       const DataFeed& feed, const data::DatasetInfo& info,
-                                                      model::Model& model);
+                                                      model::Model& model, const std::function<bool()>& stop = {});
 
 // The most threads that make batches ahead of the steps: data.workers, or (auto) a core each where samples are decoded,
 // and none where they lie in memory: to copy them costs less than to hand them over.

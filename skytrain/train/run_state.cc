@@ -73,7 +73,7 @@ Json RunState::to_json() const {
   if (!bad_samples.is_null()) json["bad_samples"] = bad_samples;
   if (evaluated) json["evaluation"] = with_step(evaluation);
   if (best) json["best"] = with_step(*best);
-  if (!best_steps.empty()) json["best_steps"] = best_steps;
+  if (!best_steps.empty()) json["best_steps"] = best_steps, json["best_metric"] = best_metric;
   if (early_stop_value) json["early_stop_value"] = *early_stop_value;
   return json;
 }
@@ -109,6 +109,7 @@ RunState RunState::from_json(const Json& json, uint64_t step, const std::string&
     if (json.contains("early_stop_value")) state.early_stop_value = json.at("early_stop_value").get<double>();
     if (json.contains("best")) state.best = evaluation_from_json(json.at("best"));
     if (json.contains("best_steps")) json.at("best_steps").get_to(state.best_steps);
+    state.best_metric = json.value("best_metric", "");
     return state;
   } catch (const Json::exception& error) {
     throw Error(ErrorKind::kData, where, std::string("state of the run: ") + error.what());

@@ -44,7 +44,9 @@ struct RunState {
   Evaluation evaluation;
   // Of the evaluations so far, by the metric that early stopping or checkpoint.best name.
   std::optional<Evaluation> best;
-  // The steps of the checkpoint.keep_best best ones and their values of checkpoint.best, best first.
+  // The steps of the checkpoint.keep_best best ones and their values of best_metric, which is checkpoint.best, best
+  // first.
+  std::string best_metric;
   std::vector<std::pair<uint64_t, double>> best_steps;
   std::optional<double> early_stop_value;  // of the last evaluation that was better by early_stop.min_delta
   int64_t evaluations_without_better = 0;  // since then

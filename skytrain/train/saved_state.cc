@@ -1,13 +1,10 @@
 #include "skytrain/train/saved_state.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <limits>
 #include <map>
 
 #include "skytrain/base/error.h"
-#include "skytrain/base/machine.h"
 #include "skytrain/base/text.h"
 #include "skytrain/checkpoint/checkpoint.h"
 #include "skytrain/checkpoint/load.h"
@@ -53,6 +50,7 @@ SavedState::SavedState(FileSystem& fs, Clock& clock, std::string directory, std:
       clock_(clock),
       directory_(std::move(directory)),
       recipe_fingerprint_(std::move(recipe_fingerprint)),
+      generation_(fs, clock, directory_),
       memory_(memory),
       image_(memory ? memory->image() : -1) {}
 
@@ -75,7 +73,7 @@ void SavedState::amend(const RunState& state) {
 
 checkpoint::Manifest SavedState::manifest_of(const RunState& state, uint64_t samples) const {
   checkpoint::Manifest manifest;
-  manifest.generation = own_.number;
+  manifest.generation = generation_.number();
   manifest.step = state.step;
   manifest.samples = samples;
   manifest.created_unix_seconds = clock_.unix_seconds();
@@ -91,7 +89,7 @@ void SavedState::start(const Engine& engine, const checkpoint::Manifest& manifes
   notes_.clear();
   written_ = 0;
   writing_since_ = 0;
-  give_up_at_ = std::numeric_limits<double>::infinity();
+  give_up_ = false;
   if (preparing_.valid()) preparing_.get();
   std::vector<tensor::NamedTensor> tensors = engine.state();
   std::vector<ArrayToCheck> to_check = arrays_to_check(tensors, engine);
@@ -107,44 +105,12 @@ void SavedState::start(const Engine& engine, const checkpoint::Manifest& manifes
       });
 }
 
-// What this process saves belongs to a generation of its own, which begins where it began.
-void SavedState::goes_on_from(const checkpoint::Manifest& manifest) {
-  if (generation_known_) return;
-  generation_known_ = true;
-  const std::optional<uint64_t> newest = checkpoint::Lineage::read(fs_, directory_).newest();
-  own_.number = std::max(newest.value_or(0), manifest.generation) + 1;
-  own_.parent = manifest.generation;
-  own_.start_step = manifest.step;
-}
-
-void SavedState::starts_anew() {
-  if (generation_known_) return;
-  generation_known_ = true;
-  const std::optional<uint64_t> newest = checkpoint::Lineage::read(fs_, directory_).newest();
-  own_.number = newest ? *newest + 1 : 0;
-}
-
-// Before the first checkpoint of this process counts, and a look before each: whether somebody else has gone on.
-void SavedState::enter_lineage() {
-  if (!entered_) {
-    fs_.make_directories(directory_);
-    own_.created_unix_seconds = clock_.unix_seconds();
-    own_.members = Json::array({{{"rank", 0}, {"host", host_name()}, {"pid", ::getpid()}}});
-    entered_ = checkpoint::add_generation(fs_, directory_, own_);
-  }
-  if (entered_ && checkpoint::Lineage::read(fs_, directory_).newest() == own_.number) return;
-  throw Error(ErrorKind::kLostWorkers, directory_,
-              str("another attempt has gone on with this run: this one is generation ", own_.number,
-                  " and no longer the newest"),
-              "only one of them may save: this one ends");
-}
-
 void SavedState::start_save(const Engine& engine, const RunState& state, SaveOptions options) {
-  starts_anew();
+  generation_.starts_anew();
   checkpoint::Manifest manifest = manifest_of(state, options.samples);
   start(engine, manifest, /*to_memory=*/false, [this, manifest, options = std::move(options)] {
     if (options.before_commit) options.before_commit();
-    enter_lineage();
+    generation_.enter();
     make_room(options);
     checkpoint::WriteHooks hooks;
     hooks.progress = [this](uint64_t bytes) { wrote(bytes); };
@@ -163,7 +129,7 @@ void SavedState::start_save(const Engine& engine, const RunState& state, SaveOpt
 }
 
 void SavedState::start_memory_save(const Engine& engine, const RunState& state, uint64_t samples) {
-  starts_anew();
+  generation_.starts_anew();
   checkpoint::Manifest manifest = manifest_of(state, samples);
   start(engine, manifest, /*to_memory=*/true, [this, manifest]() mutable {
     manifest.files = {checkpoint::describe_image(image_.file())};
@@ -183,7 +149,7 @@ void SavedState::make_room(const SaveOptions& options) {
   if (!fs_.exists(directory_) || fs_.free_bytes(directory_) >= needed) return;
   if (options.keep > 1) {
     const std::vector<std::string> removed =
-        checkpoint::prune(fs_, directory_, {.keep = 1, .spared = options.spared, .sound = newest_path_});
+        checkpoint::prune(fs_, directory_, {.keep = 1, .spared = options.spared, .sound = sound_path_});
     if (!removed.empty())
       notes_.push_back(str("the disk is nearly full: ", removed.size(), " older checkpoint",
                            removed.size() == 1 ? " was" : "s were", " removed to make room"));
@@ -198,7 +164,8 @@ void SavedState::make_room(const SaveOptions& options) {
 
 void SavedState::wrote(uint64_t bytes) {
   written_ = bytes;
-  if (clock_.monotonic_seconds() < give_up_at_) return;
+  const double deadline = (deadline_ ? deadline_() : std::nullopt).value_or(std::numeric_limits<double>::infinity());
+  if (!give_up_ && clock_.monotonic_seconds() < deadline) return;
   throw Error(ErrorKind::kInterrupted, "",
               str("there was no time left when ", human_bytes(double(bytes)), " of ",
                   human_bytes(double(image_.file().size())), " were written"));
@@ -228,7 +195,7 @@ void SavedState::finish_save(std::vector<std::string>* notes) {
   if (notes != nullptr) notes->insert(notes->end(), notes_.begin(), notes_.end());
   if (outcome.failure) std::rethrow_exception(outcome.failure);
   if (to_memory_) return;
-  newest_path_ = std::move(outcome.path);
+  newest_path_ = sound_path_ = std::move(outcome.path);
   newest_step_ = saving_step_;
   newest_samples_ = saving_samples_;
 }
@@ -248,9 +215,15 @@ std::optional<RunState> SavedState::restore(Engine& engine, std::vector<std::str
 std::optional<RunState> SavedState::restore_from_memory(Engine& engine) {
   const std::optional<checkpoint::Manifest> manifest = memory_ ? memory_->manifest() : std::nullopt;
   if (!manifest) return std::nullopt;
+  const std::string where = "the last state in memory";
+  generation_.require_counts(*manifest);
+  require_same_data(*manifest, where, where);
   for (const checkpoint::Candidate& candidate : checkpoint::list_checkpoints(fs_, directory_, /*hash=*/false)) {
     if (!candidate.valid) continue;
-    if (candidate.step >= manifest->step) return std::nullopt;
+    if (candidate.step >= manifest->step) {  // one that is rotten is no reason to forget what is here
+      if (checkpoint::examine_content(fs_, candidate).valid) return std::nullopt;
+      continue;
+    }
     newest_path_ = candidate.path;
     newest_step_ = candidate.step;
     newest_samples_ = checkpoint::read_manifest(fs_, candidate.path).samples;
@@ -258,20 +231,26 @@ std::optional<RunState> SavedState::restore_from_memory(Engine& engine) {
   }
   if (!copy_state_back(image_, *manifest, engine.state())) return std::nullopt;
   engine.state_restored();
-  goes_on_from(*manifest);
-  return RunState::from_json(manifest->state.at("run"), manifest->step, "the last state in memory");
+  generation_.goes_on_from(*manifest);
+  restored_samples_ = manifest->samples;
+  return RunState::from_json(manifest->state.at("run"), manifest->step, where);
+}
+
+void SavedState::require_same_data(const checkpoint::Manifest& manifest, const std::string& path,
+                                   const std::string& where) const {
+  const Json& state = manifest.state;
+  if (!state.is_object() || !state.contains("run"))
+    throw Error(ErrorKind::kData, where, "has no state of a training run");
+  if (!state.contains("data_fingerprint") || state["data_fingerprint"] != data_fingerprint_)
+    throw Error(ErrorKind::kData, path, "was trained on other data than data.train holds now",
+                "put the data back, or start again with --resume never");
 }
 
 std::optional<RunState> SavedState::restore_from_disk(Engine& engine, std::vector<std::string>* notes) {
   if (!fs_.exists(directory_)) return std::nullopt;
   std::vector<checkpoint::Candidate> skipped;
   const auto place = [&](const checkpoint::TensorFile& file) {
-    const Json& state = file.manifest.state;
-    if (!state.is_object() || !state.contains("run"))
-      throw Error(ErrorKind::kData, file.checkpoint_path + "/manifest.json", "has no state of a training run");
-    if (!state.contains("data_fingerprint") || state["data_fingerprint"] != data_fingerprint_)
-      throw Error(ErrorKind::kData, file.checkpoint_path, "was trained on other data than data.train holds now",
-                  "put the data back, or start again with --resume never");
+    require_same_data(file.manifest, file.checkpoint_path, file.checkpoint_path + "/manifest.json");
     return destinations_in(engine, file);
   };
   const std::optional<checkpoint::Loaded> found = checkpoint::load_newest_valid(fs_, directory_, place, &skipped);
@@ -298,8 +277,9 @@ std::optional<RunState> SavedState::restore_from_disk(Engine& engine, std::vecto
   engine.state_restored();
   newest_step_ = found->manifest.step;
   newest_samples_ = found->manifest.samples;
-  newest_path_ = found->path;
-  goes_on_from(found->manifest);
+  newest_path_ = sound_path_ = found->path;
+  restored_samples_ = newest_samples_;
+  generation_.goes_on_from(found->manifest);
   return RunState::from_json(found->manifest.state.at("run"), newest_step_, found->path + "/manifest.json");
 }
 

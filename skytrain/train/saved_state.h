@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <future>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,10 +16,10 @@
 #include "skytrain/checkpoint/background_save.h"
 #include "skytrain/checkpoint/checkpoint.h"
 #include "skytrain/checkpoint/file_image.h"
-#include "skytrain/checkpoint/lineage.h"
 #include "skytrain/checkpoint/memory_snapshot.h"
 #include "skytrain/data/dataset.h"
 #include "skytrain/train/engine.h"
+#include "skytrain/train/run_generation.h"
 #include "skytrain/train/run_state.h"
 
 namespace skytrain::train {
@@ -59,9 +58,11 @@ class SavedState {
   bool save_is_done() const { return background_.done(); }
   uint64_t saving_step() const { return saving_step_; }
   uint64_t image_bytes() const { return image_.file().size(); }  // of the last save
-  // Gives the save that is going on up when this time has come (monotonic seconds; a time that is over: now), unless it
-  // is done by then: its failure is an Error(kInterrupted).
-  void give_up_at(double monotonic_seconds) { give_up_at_ = monotonic_seconds; }
+  // Gives the save that is going on up, unless it is done: its failure is an Error(kInterrupted). The same happens when
+  // the deadline has come.
+  void give_up() { give_up_ = true; }
+  // Asked while a save is being written, on another thread: see TrainOptions::deadline.
+  void set_deadline(std::function<std::optional<double>()> deadline) { deadline_ = std::move(deadline); }
   // How long the save that is going on will take from now, by its rate so far; none: not known yet.
   std::optional<double> rest_seconds() const;
   // How long writing a whole state takes, by the rate of the save that is going on, else of the last one.
@@ -87,7 +88,13 @@ class SavedState {
   void amend(const RunState& state);
 
   uint64_t newest_step() const { return newest_step_; }
-  uint64_t newest_samples() const { return newest_samples_; }  // consumed
+  uint64_t newest_samples() const { return newest_samples_; }      // consumed
+  uint64_t restored_samples() const { return restored_samples_; }  // of the state that restore() gave
+  // Of what is saved from here on. REQUIRES: no restore() will follow.
+  uint64_t generation() {
+    generation_.starts_anew();
+    return generation_.number();
+  }
   const std::string& newest_path() const { return newest_path_; }
 
  private:
@@ -95,9 +102,7 @@ class SavedState {
   void start(const Engine& engine, const checkpoint::Manifest& manifest, bool to_memory,
              std::function<std::string()> commit);
   std::optional<RunState> restore_from_memory(Engine& engine);
-  void goes_on_from(const checkpoint::Manifest& manifest);
-  void starts_anew();
-  void enter_lineage();
+  void require_same_data(const checkpoint::Manifest& manifest, const std::string& path, const std::string& where) const;
   Json state_json(const RunState& state) const;
   void make_room(const SaveOptions& options);
   void wrote(uint64_t bytes);
@@ -108,8 +113,9 @@ class SavedState {
   Json data_description_;
   uint64_t newest_step_ = 0, newest_samples_ = 0, saving_step_ = 0, saving_samples_ = 0;
   std::string newest_path_;
-  checkpoint::Generation own_;
-  bool generation_known_ = false, entered_ = false;
+  std::string sound_path_;         // of one that was read, or committed, by this process
+  uint64_t restored_samples_ = 0;  // consumed, of the state that was loaded last
+  RunGeneration generation_;
   std::optional<checkpoint::MemorySnapshot> memory_;
   bool to_memory_ = false;  // the save that is going on
   checkpoint::FileImage image_;
@@ -117,7 +123,9 @@ class SavedState {
   std::vector<std::string> notes_;  // of the save that is going on
   // Of the save that is going on, for whoever waits for it.
   std::atomic<uint64_t> written_{0};
-  std::atomic<double> writing_since_{0}, give_up_at_{std::numeric_limits<double>::infinity()};
+  std::atomic<double> writing_since_{0};
+  std::atomic<bool> give_up_{false};
+  std::function<std::optional<double>()> deadline_;
   std::atomic<double> last_writing_{0};    // seconds that the last one took to write, 0: there was none
   checkpoint::BackgroundSave background_;  // last: its thread uses the others
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <future>
 
 #include "skytrain/base/error.h"
 
@@ -289,22 +290,61 @@ TEST_F(SavedStateTest, AStateInMemoryThatIsNewerComesFirst) {
   EXPECT_EQ(open_with_memory()->restore(other, &notes)->step, 5u);
 }
 
+TEST_F(SavedStateTest, AStateInMemoryMustCountAndBeOfThisData) {
+  const checkpoint::MemorySnapshot::Files files = checkpoint::MemorySnapshot::create();
+  const checkpoint::MemorySnapshot memory(files.image.get(), files.manifest.get());
+  const auto open_with_memory = [&](const std::string& data) {
+    auto saved = std::make_unique<SavedState>(fs, clock, kDirectory, "recipe", memory);
+    data::DatasetInfo info;
+    info.fingerprint = data;
+    saved->set_data(info);
+    return saved;
+  };
+  std::vector<std::string> notes;
+  RunState state;
+  state.step = 400;
+  const std::unique_ptr<SavedState> first = open_with_memory("data");
+  first->start_memory_save(engine, state, 3200);
+  first->finish_save(&notes);
+  EXPECT_THROW(open_with_memory("other data")->restore(engine, &notes), Error);
+  EXPECT_EQ(open_with_memory("data")->restore(engine, &notes)->step, 400u);
+  fs.make_directories(kDirectory);
+  checkpoint::add_generation(fs, kDirectory, {.number = 2, .start_step = 250});
+  try {
+    open_with_memory("data")->restore(engine, &notes);
+    FAIL() << "another attempt went on from step 250";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kLostWorkers);
+  }
+}
+
 TEST_F(SavedStateTest, ASaveIsGivenUpWhenItsTimeIsOver) {
   save(1);
-  const double now = clock.monotonic_seconds();
-  RunState state;
-  state.step = 2;
-  writer->start_save(engine, state, {.samples = 16});
-  writer->give_up_at(now - 1);
-  std::vector<std::string> notes;
-  try {
-    writer->finish_save(&notes);
-    // It may have been done already.
-    EXPECT_EQ(writer->newest_step(), 2u);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kInterrupted);
-    EXPECT_THAT(fs.list(kDirectory), testing::Not(testing::Contains(HasSubstr("step-00000002"))));
+  for (const bool by_deadline : {false, true}) {
+    std::promise<void> told;
+    std::shared_future<void> go_on = told.get_future().share();
+    fs.set_fault([go_on](std::string_view call, const std::string& path) {
+      if (call == "open" && path.find("step-00000002") != std::string::npos) go_on.wait();
+      return 0;
+    });
+    RunState state;
+    state.step = 2;
+    writer->start_save(engine, state, {.samples = 16});
+    const double now = clock.monotonic_seconds();
+    by_deadline ? writer->set_deadline([now] { return std::optional(now - 1); }) : writer->give_up();
+    told.set_value();
+    std::vector<std::string> notes;
+    try {
+      writer->finish_save(&notes);
+      FAIL() << by_deadline;
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kInterrupted);
+      EXPECT_THAT(fs.list(kDirectory), testing::Not(testing::Contains(HasSubstr("step-00000002"))));
+    }
   }
+  writer->set_deadline({});
+  save(2);
+  EXPECT_EQ(writer->newest_step(), 2u);
 }
 
 }  // namespace

@@ -32,6 +32,7 @@
 #include "skytrain/train/shape_check.h"
 #include "skytrain/train/spike_response.h"
 #include "skytrain/train/spike_watch.h"
+#include "skytrain/train/stopped.h"
 
 namespace skytrain::train {
 namespace {
@@ -56,7 +57,11 @@ class Run {
         progress_(clock, observer) {}
 
   TrainOutcome run() {
-    open();
+    try {
+      open();
+    } catch (const Stopped&) {
+      return stopped_before_it_began();
+    }
     if (state_.evaluation_pending) {
       if (!evaluate()) return outcome(/*interrupted=*/true);
       log_->sync();  // before the checkpoint says that the evaluation is done, as a save does
@@ -91,6 +96,7 @@ class Run {
     input_ = {info.channels, info.height, info.width};
     feed_.emplace(*train_data_, recipe_);
     feed_->divide(stop_);
+    throw_if_stopped(stop_);
     watch_.emplace(recipe_, /*of_classes=*/info.values == 0);
 
     const Machine machine = this_machine();
@@ -104,9 +110,12 @@ class Run {
     started.parameters = model::count_parameters(*built);
     const Measurements measurements{
         .sample_flops = [&] { return model::count_flops(*built, input_); },
-        .batch = [&](const recipe::Recipe& so_far) { return choose_batch(so_far, machine, *feed_, info, *built); },
+        .batch =
+            [&](const recipe::Recipe& so_far) { return choose_batch(so_far, machine, *feed_, info, *built, stop_); },
         .precision =
-            [&](const recipe::Recipe& so_far) { return measure_precision(so_far, machine, *feed_, info, *built); }};
+            [&](const recipe::Recipe& so_far) {
+              return measure_precision(so_far, machine, *feed_, info, *built, stop_);
+            }};
     started.decisions = decide(recipe_, started.parameters, machine, measurements);
     started.recipe = recipe_;
     feed_->set_memory_format(memory_format_of(recipe_));
@@ -127,14 +136,18 @@ class Run {
     saved_.emplace(fs_, clock_, options_.run_directory + "/checkpoints", recipe::fingerprint(options_.recipe),
                    options_.memory);
     saved_->set_data(info);
+    if (options_.deadline) saved_->set_deadline(options_.deadline);
+    throw_if_stopped(stop_);
     if (options_.resume) restore();
     drop_stale_evaluation(fs_, options_.run_directory, state_);
-    log_.emplace(fs_, clock_, options_.run_directory, state_.step, info.samples, state_.evaluation_pending);
+    log_.emplace(fs_, clock_, options_.run_directory, state_.step, info.samples, saved_->generation(),
+                 state_.evaluation_pending);
     if (recipe_.train.loss_spike)
       spikes_.emplace(fs_, clock_, options_.run_directory, *recipe_.train.loss_spike, state_);
     log_every_ = options_.log_every > 0 ? options_.log_every : plan_->default_log_every();
     checkpoints_.emplace(
-        clock_, recipe_.checkpoint, *saved_, *engine_, *log_, observer_, [this] { note_states(); }, stop_);
+        clock_, recipe_.checkpoint, *saved_, *engine_, *log_, observer_, [this] { note_states(); }, stop_,
+        options_.deadline, state_);
     if (spikes_) response_.emplace(*spikes_, *recipe_.train.loss_spike, *saved_, *checkpoints_, *engine_, observer_);
     engine_->set_on_failure([this] {
       if (prefetcher_) prefetcher_->cancel();
@@ -176,6 +189,11 @@ class Run {
     if (std::optional<RunState> found = saved_->restore(*engine_, &notes)) state_ = *found;
     for (const std::string& line : notes) observer_.note(/*warning=*/true, line);
     if (state_.slot > 0) use_slot(state_.slot);
+    if (const uint64_t before = saved_->restored_samples(); state_.step > 0 && before != samples())
+      throw Error(ErrorKind::kRecipe, "train.batch",
+                  str("step ", state_.step, " of the run had used ", before, " samples, and it would be ", samples(),
+                      " with a batch of ", recipe_.train.batch),
+                  "set train.batch to what it was, or start again with --resume never");
     watch_->restored(state_);
     restore_bad_samples();
     if (state_.stopped_early)
@@ -361,17 +379,28 @@ class Run {
     }
   }
 
-  TrainOutcome interrupt() {
-    const std::optional<double> deadline = options_.deadline ? options_.deadline() : std::nullopt;
-    if (!deadline) return end(/*interrupted=*/true);
-    saving([&] { checkpoints_->save_before(state_, *plan_, *deadline); });
-    return outcome(/*interrupted=*/true);
-  }
+  TrainOutcome interrupt() { return end(/*interrupted=*/true); }
 
-  // The state is on the disk when this returns.
+  // The state is on the disk when this returns, unless there was no time for it: then the run was interrupted.
   TrainOutcome end(bool interrupted) {
     if (state_.step > 0) save_now();
-    return outcome(interrupted);
+    return outcome(interrupted || (state_.step > 0 && !checkpoints_->saved(state_.step)));
+  }
+
+  // There is nothing to save of it.
+  TrainOutcome stopped_before_it_began() const {
+    TrainOutcome outcome;
+    outcome.interrupted = true;
+    outcome.summary = OrderedJson::object();
+    const std::string folder = options_.run_directory + "/checkpoints";
+    for (const checkpoint::Candidate& one : checkpoint::list_checkpoints(fs_, folder, /*hash=*/false)) {
+      if (!one.valid) continue;
+      outcome.checkpoint = one.path;
+      outcome.state.step = outcome.saved_step = one.step;
+      outcome.samples = outcome.saved_samples = checkpoint::read_manifest(fs_, one.path).samples;
+      break;
+    }
+    return outcome;
   }
 
   // whole: the state is that before the step which failed, and worth keeping.

@@ -96,6 +96,16 @@ def test_killed_while_it_enters_the_lineage(case, reference, shim, action, call)
     assert_same_training(run, reference)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_one_failing_call_of_the_lineage_costs_one_checkpoint(case, reference, shim, n):
+    """The rename was made and the folder could not be synced: the run took its own record for another attempt's."""
+    result = case.train(env={"LD_PRELOAD": str(shim), "SKYTRAIN_FAULT": f"once-{errno.EIO}:fsync:{n}:/checkpoints"})
+    assert result.code == 0 and "training goes on: " in result.err, result
+    run = case.run_directory()
+    assert max(verify(case, run)) == 20
+    assert_same_training(run, reference)
+
+
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO, errno.EROFS], ids=errno.errorcode.get)
 @pytest.mark.parametrize("call", ["mkdir", "open", "write", "fsync", "rename"])
 def test_one_failing_call_costs_one_checkpoint(case, reference, shim, call, number):

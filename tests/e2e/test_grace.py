@@ -1,5 +1,6 @@
 """SIGTERM and SIGUSR1 announce a kill: the state is saved if that fits into the time left, and the run says before the kill
 what will be trained again if it does not."""
+import errno
 import os
 import re
 import signal
@@ -134,6 +135,68 @@ def test_twice_ends_at_once(case, shim):
         result = program.finish()
     assert result.code == 130 and time.monotonic() - begin < 2, result
     assert not is_running(worker)
+
+
+def test_a_grace_of_a_second_is_enough_for_a_small_state(case):
+    with case.start_training("--set", "elastic.grace=1 s") as program:
+        wait_for_steps(case, program, 20)
+        result, seconds = interrupt(case, program, signal.SIGTERM)
+    assert result.summary["samples_to_repeat"] == 0 and seconds < 1, result
+
+
+def test_the_last_save_of_a_run_is_given_up_too(case, shim):
+    sets = ("--set", "elastic.grace=3 s", "--set", "train.steps=40")
+    with case.start_training(*sets, env=slow(shim, STATE_MB * 1e6 / 12)) as program:
+        wait_until(lambda: list(case.runs.glob("case/*/checkpoints/step-00000040.tmp")), "the last save")
+        result, seconds = interrupt(case, program, signal.SIGTERM)
+    assert seconds < 3
+    assert "was given up" in result.err and result.summary["samples_to_repeat"] == 40 * 8, result
+    assert case.train("--set", "train.steps=40").code == 0
+
+
+def test_a_notice_while_it_saves_for_ctrl_c_sets_the_end(case, shim):
+    with case.start_training("--set", "elastic.grace=3 s", env=slow(shim, STATE_MB * 1e6 / 12)) as program:
+        wait_for_steps(case, program, 20)
+        program.signal(signal.SIGINT)
+        wait_until(lambda: list(case.runs.glob("case/*/checkpoints/step-*.tmp")), "the save")
+        time.sleep(0.15)
+        result, seconds = interrupt(case, program, signal.SIGUSR1)
+    assert seconds < 3
+    assert "was given up" in result.err and result.summary["samples_to_repeat"] > 0, result
+
+
+def test_a_save_that_fails_is_tried_again_while_there_is_time(case, shim):
+    env = {"LD_PRELOAD": str(shim), "SKYTRAIN_FAULT": f"once-{errno.EIO}:fsync:1:{CHECKPOINTS}"}
+    with case.start_training("--set", "elastic.grace=20 s", env=env) as program:
+        wait_for_steps(case, program, 20)
+        result, seconds = interrupt(case, program, signal.SIGTERM)
+    assert result.summary["samples_to_repeat"] == 0 and seconds < 5, result
+    assert "could not be saved: " in result.err and "training goes on" not in result.err, result
+
+
+@pytest.mark.parametrize("delay", [0.02, 0.1, 0.2])
+def test_a_signal_to_every_process_while_the_worker_starts(case, delay):
+    """Slurm and systemd signal all of a job: the worker did not know of stopping yet, and the run counted as failed."""
+    with case.start_training() as program:
+        worker = program.wait_for_worker()
+        time.sleep(delay)
+        os.kill(worker, signal.SIGTERM)
+        program.signal(signal.SIGTERM)
+        result = program.finish()
+    assert result.code == 75, result
+
+
+def test_a_stop_while_auto_is_being_decided(place):
+    write_idx(place.folder / "mnist", train=256, test=16, side=32)
+    place.write_recipe(model="{name: resnet18, classes: 10}", length="steps: 20", batch="auto", devices=1)
+    with place.start_training("--set", "train.precision=auto") as program:
+        program.wait_for_worker()
+        time.sleep(1)
+        begin = time.monotonic()
+        program.signal(signal.SIGINT)
+        result = program.finish()
+        assert time.monotonic() - begin < 15
+    assert result.code == 75, result
 
 
 def test_what_was_interrupted_goes_on_as_if_it_had_not_been(place, shim):

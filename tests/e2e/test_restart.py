@@ -1,5 +1,7 @@
 """A worker that dies is replaced, and the next one goes on from the last state in memory, or from the disk."""
+import json
 import os
+import pathlib
 import re
 import signal
 import time
@@ -99,17 +101,70 @@ def test_a_stop_while_the_worker_is_being_replaced(case):
     assert [line["step"] for line in metrics(case.run_directory())] == list(range(1, STEPS + 1))
 
 
+def snapshots():
+    """Descriptors of any process that hold the memory of the last state."""
+    found = []
+    for path in pathlib.Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if "memfd:skytrain-snapshot" in os.readlink(path):
+                found.append(str(path))
+        except OSError:
+            pass
+    return found
+
+
+def test_what_auto_decided_stays_decided(case):
+    """The next worker measured again, and might have taken another batch and precision."""
+    case.write_recipe(model="{name: mlp, classes: 10, hidden: [64]}", length="steps: 3000", batch="auto", devices="auto",
+                      checkpoint_every="100 steps", eval_every="3000 steps", max_restarts=3)
+    with case.start_training("--set", "train.precision=auto") as program:
+        wait_until(lambda: program.process.poll() is not None or
+                   (case.run_directories() and checkpoints(case.run_directory())), "a checkpoint")
+        decided = (case.run_directory() / "recipe.json").read_text()
+        kill_worker(program)
+        os.sched_setaffinity(program.process.pid, {min(os.sched_getaffinity(0))})
+        result = program.finish()
+    assert result.code == 0, result
+    assert (case.run_directory() / "recipe.json").read_text() == decided
+    assert "started again" in result.err
+
+
+def test_of_two_attempts_at_once_one_ends(case):
+    """A machine that was thought dead goes on beside the one that took its place."""
+    longer = ("--set", "checkpoint.every=300 steps", "--set", "train.steps=60000")
+    with case.start_training(*longer) as first:
+        wait_until(lambda: case.run_directories() and checkpoints(case.run_directory()), "a checkpoint")
+        os.kill(first.find_worker(), signal.SIGSTOP)
+        run = case.run_directory()
+        (run / "lock").unlink()  # as on a disk of many machines, without locks
+        with case.start_training(*longer) as second:
+            wait_until(lambda: second.process.poll() is not None or len(list(run.glob("checkpoints/generation-*.json"))) > 1,
+                       "the second one to save")
+            os.kill(first.find_worker(), signal.SIGCONT)
+            result = first.finish()
+            assert result.code == 7, result
+            assert "another attempt has gone on with this run" in result.err and "started again" not in result.err, result
+            second.signal(signal.SIGTERM)
+            other = second.finish()
+    # Both wrote the metrics; the checkpoints are what this is about.
+    assert other.code == 75, other
+    newest = max(checkpoints(run))
+    generations = {json.loads((path / "manifest.json").read_text())["generation"] for path in checkpoints(run).values()}
+    assert newest == other.summary["saved_step"] and 1 in generations, (newest, generations)
+
+
 @pytest.mark.parametrize("who", ["skytrain", "both"])
 def test_nothing_is_left_when_the_front_program_is_killed(case, who):
-    before = set(os.listdir("/dev/shm"))
+    before = snapshots()
     with case.start_training("--set", "checkpoint.every=50 steps") as program:
         wait_until(lambda: case.run_directories() and checkpoints(case.run_directory()), "a checkpoint")
         worker = program.find_worker()
+        assert len(snapshots()) > len(before)
         if who == "both":
             os.kill(worker, signal.SIGKILL)
         program.process.kill()
         wait_until(lambda: not is_running(worker), "the worker to save and end", timeout=20)
-    assert set(os.listdir("/dev/shm")) <= before
+    wait_until(lambda: len(snapshots()) <= len(before), "the memory to be given back", timeout=5)
     result = case.train()
     assert result.code == 0, result
     assert [line["step"] for line in metrics(case.run_directory())] == list(range(1, STEPS + 1))
