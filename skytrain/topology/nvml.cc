@@ -107,6 +107,14 @@ Connection connection_of(const NvmlApi& nvml, const Seen& a, const Seen& b) {
   return out;
 }
 
+// Beside the loader's own places those that a loader of Debian's (the bundle's) does not know: Red Hat's, WSL's, GKE's.
+void* open(const std::string& library) {
+  for (const char* folder : {"", "/usr/lib64/", "/usr/lib/wsl/lib/", "/usr/local/nvidia/lib64/"}) {
+    if (void* loaded = ::dlopen((folder + library).c_str(), RTLD_NOW | RTLD_LOCAL)) return loaded;
+  }
+  return nullptr;
+}
+
 template <class Signature>
 bool load(void* library, const char* name, std::function<Signature>& into) {
   if (void* symbol = ::dlsym(library, name)) into = reinterpret_cast<Signature*>(symbol);
@@ -152,7 +160,7 @@ void add_from_nvml_library(Topology& topology, const char* library) {
   const auto unknown = [&](const std::string& why) {
     if (!topology.gpus.empty()) topology.unknown.push_back("models, NVLinks and peer access of the GPUs: " + why);
   };
-  void* const loaded = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  void* const loaded = open(library);
   if (loaded == nullptr) return unknown(str("the driver's library ", library, " is not here"));
   std::function<int()> init, shutdown;
   NvmlApi nvml;

@@ -4,8 +4,8 @@
 // may access each other's memory. NVML (libnvidia-ml.so.1) is loaded when it is asked, and is no dependency.
 //
 // The declarations follow NVIDIA's NVML API reference, https://docs.nvidia.com/deploy/nvml-api/: "Initialization and
-// Cleanup", "Device Queries" (nvmlDeviceGetCount_v2, …HandleByIndex_v2, …Name, …PciInfo_v3, …CpuAffinity,
-// …TopologyCommonAncestor, …P2PStatus), "NvLink Methods" (group__NvLink.html), nvmlPciInfo_t, nvmlGpuTopologyLevel_t.
+// Cleanup", "Device Queries" (nvmlDeviceGet*: Count_v2, HandleByIndex_v2, Name, PciInfo_v3, CpuAffinity,
+// TopologyCommonAncestor, P2PStatus), "NvLink Methods" (group__NvLink.html), nvmlPciInfo_t, nvmlGpuTopologyLevel_t.
 // One thread at a time.
 
 #pragma once
