@@ -56,6 +56,7 @@ std::vector<Group> groups_by_gpu(const Topology& topology, int ranks, std::vecto
     by_cores[near].push_back(rank);
   }
   std::vector<Group> groups;
+  groups.reserve(by_cores.size());
   for (auto& [cores, members] : by_cores) groups.push_back({cores, members});
   return groups;
 }
@@ -65,6 +66,7 @@ std::vector<Group> groups_by_node(const Topology& topology, int ranks) {
   std::map<int, Indices> by_node;
   for (size_t i = 0; i < topology.cores.size(); ++i) by_node[topology.cores[i].numa_node].push_back(i);
   std::vector<Indices> nodes;
+  nodes.reserve(by_node.size());
   for (auto& [node, cores] : by_node) nodes.push_back(cores);
   std::vector<Group> groups;
   const size_t count = nodes.size();

@@ -31,7 +31,7 @@ void expect_sound(const Topology& topology, const BindingPlan& plan) {
 }
 
 BindingPlan plan_of(const Topology& topology, int ranks) {
-  const BindingPlan plan = plan_binding(topology, ranks);
+  BindingPlan plan = plan_binding(topology, ranks);
   EXPECT_EQ(plan.ranks.size(), static_cast<size_t>(ranks));
   expect_sound(topology, plan);
   return plan;

@@ -148,7 +148,8 @@ std::string table_text(const std::vector<std::vector<std::string>>& rows) {
   for (const auto& row : rows) {
     std::string line = "  ";
     for (size_t i = 0; i < row.size(); ++i) {
-      line += row[i] + std::string(widths[i] - display_width(row[i]) + 2, ' ');
+      line += row[i];
+      line.append(widths[i] - display_width(row[i]) + 2, ' ');
     }
     out += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
   }
@@ -208,7 +209,7 @@ std::string matrix_text(const Topology& topology) {
   }
   std::vector<std::string> words;
   for (const auto& [name, meaning] : legend) {
-    if (used.count(name) > 0) words.push_back(name + ": " + meaning);
+    if (used.count(name) > 0) words.push_back(str(name, ": ", meaning));
   }
   return table_text(rows) + "  " + join(words, "; ") + "\n";
 }

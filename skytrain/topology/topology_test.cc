@@ -209,17 +209,18 @@ TEST(ThisMachine, StatesOfNicsAreThoseOfSysfs) {
 struct FakeDriver {
   std::vector<std::string> addresses = {"00000000:02:00.0", "00000000:03:00.0"};
   bool by_switch = false;
+  char handles[2] = {};
 
   NvmlApi api() {
     NvmlApi out;
-    const auto index = [](void* device) { return reinterpret_cast<size_t>(device) - 1; };
+    const auto index = [this](void* device) { return static_cast<size_t>(static_cast<char*>(device) - handles); };
     const auto fill = [](NvmlPciInfo* pci, const std::string& address) {
       std::fill(std::begin(pci->bus_id), std::end(pci->bus_id), 'x');  // whatever the library leaves behind the end
       std::copy_n(address.c_str(), address.size() + 1, pci->bus_id);
       return 0;
     };
     out.count = [this](unsigned* count) { return *count = static_cast<unsigned>(addresses.size()), 0; };
-    out.handle = [](unsigned i, void** device) { return *device = reinterpret_cast<void*>(size_t{i} + 1), 0; };
+    out.handle = [this](unsigned i, void** device) { return *device = handles + i, 0; };
     out.name = [](void*, char* name, unsigned length) { return std::snprintf(name, length, "NVIDIA H100"), 0; };
     out.pci = [=, this](void* device, NvmlPciInfo* pci) { return fill(pci, addresses[index(device)]); };
     out.common_ancestor = [](void*, void*, int* level) { return *level = 30, 0; };
