@@ -35,6 +35,7 @@ skytrain_external(deflate PKG libdeflate)
 skytrain_external(zstd PKG libzstd)
 skytrain_external(png PKG libpng)
 skytrain_external(jpeg PKG libjpeg)
+skytrain_external(hwloc PKG hwloc)
 
 set_property(GLOBAL PROPERTY SKYTRAIN_FOLDERS "")
 

@@ -235,6 +235,11 @@ std::string bash_offers(const std::string& words) {
 TEST(Completion, BashOffersWhatFits) {
   EXPECT_EQ(bash_offers("skytrain tr"), "train ");
   EXPECT_EQ(bash_offers("skytrain data v"), "verify ");
+  EXPECT_EQ(bash_offers("skytrain checkpoint ver"), "verify ");
+  EXPECT_EQ(bash_offers("skytrain env t"), "topology ");
+  EXPECT_EQ(bash_offers("skytrain env --j"), "--json ");
+  EXPECT_EQ(bash_offers("skytrain env topology --ra"), "--ranks ");
+  EXPECT_EQ(bash_offers("skytrain env topology --xml CMakeL"), "CMakeLists.txt ");
   EXPECT_EQ(bash_offers("skytrain train x.yaml --re"), "--resume ");
   EXPECT_EQ(bash_offers("skytrain train --resume n"), "never ");
   EXPECT_EQ(bash_offers("skytrain data verify --fo"), "--format ");

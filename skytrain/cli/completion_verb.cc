@@ -38,6 +38,15 @@ std::string names(const std::vector<Entry>& entries) {
   return out;
 }
 
+// Those whose second word is a verb too: "data", "checkpoint".
+std::string verbs_with_verbs(const CLI::App& app) {
+  std::string out;
+  for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!verbs_of(*verb).empty()) out += (out.empty() ? "" : " ") + verb->get_name();
+  }
+  return out;
+}
+
 std::string single_quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
@@ -66,7 +75,9 @@ std::string bash(const CLI::App& app) {
          "verbs=\"\" i\n"
          "  for ((i = 1; i < COMP_CWORD && i <= 2; i++)); do\n"
          "    [[ \"${COMP_WORDS[i]}\" == -* ]] && break\n"
-         "    [[ $i == 2 && \"$path\" != data ]] && break\n"
+         "    [[ $i == 2 && \" " +
+         verbs_with_verbs(app) +
+         " \" != *\" $path \"* ]] && break\n"
          "    path=\"${path:+$path }${COMP_WORDS[i]}\"\n"
          "  done\n"
          "  case \"$path\" in\n" +
@@ -119,7 +130,9 @@ std::string zsh(const CLI::App& app) {
          "  local seen=\"\" i\n"
          "  for ((i = 2; i < CURRENT && i <= 3; i++)); do\n"
          "    [[ \"${words[i]}\" == -* ]] && break\n"
-         "    [[ $i == 3 && \"$seen\" != data ]] && break\n"
+         "    [[ $i == 3 && \" " +
+         verbs_with_verbs(app) +
+         " \" != *\" $seen \"* ]] && break\n"
          "    seen=\"${seen:+$seen }${words[i]}\"\n"
          "  done\n"
          "  case \"$seen\" in\n" +

@@ -5,6 +5,7 @@
 #include "skytrain/base/file_system.h"
 #include "skytrain/base/text.h"
 #include "skytrain/cli/command_line.h"
+#include "skytrain/cli/env_verbs.h"
 #include "skytrain/cli/machine.h"
 #include "skytrain/cli/output.h"
 #include "skytrain/cli/verb.h"
@@ -89,6 +90,7 @@ void add_env(CLI::App& app, Actions& actions) {
   auto json = std::make_shared<bool>(false);
   app.add_flag("--json", *json, "Print as JSON");
   actions[&app] = [json] { return show(*json); };
+  add_env_topology(app, actions);
 }
 
 }  // namespace skytrain::cli
