@@ -35,7 +35,7 @@ def last_step(place):
 
 def test_the_next_worker_goes_on_from_memory(case):
     """Nothing is on the disk: without the state in memory all would be trained again."""
-    longer = ("--set", "train.steps=24000")
+    longer = ("--set", "train.steps=16000")
     with case.start_training(*longer) as program:
         wait_until(lambda: last_step(case) > 0, "the first step")
         time.sleep(2.5)  # the state is kept in memory every other second
