@@ -7,9 +7,9 @@
 #include "skytrain/base/text.h"
 #include "skytrain/cli/output.h"
 #include "skytrain/cli/verb.h"
-#include "skytrain/elastic/find_program.h"
-#include "skytrain/elastic/job.h"
-#include "skytrain/elastic/rank_shim.h"
+#include "skytrain/launch/find_program.h"
+#include "skytrain/launch/job.h"
+#include "skytrain/launch/rank_shim.h"
 #include "skytrain/recipe/scalar.h"
 
 namespace skytrain::cli {
@@ -34,7 +34,7 @@ double seconds_of(const std::string& flag, const std::string& text) {
   return duration.value;
 }
 
-elastic::JobOptions options_of(const RunFlags& flags) {
+launch::JobOptions options_of(const RunFlags& flags) {
   if (flags.command.empty()) {
     throw Error(ErrorKind::kUsage, "run", "CMD is missing",
                 "what to run comes last: skytrain run --nproc 2 -- python3 train.py");
@@ -43,10 +43,10 @@ elastic::JobOptions options_of(const RunFlags& flags) {
     throw Error(ErrorKind::kUsage, flags.watch.empty() ? "--watch" : "--commit-to", "is missing",
                 "--watch names the folder that the program writes, --commit-to the one for what is complete");
   }
-  elastic::JobOptions options;
+  launch::JobOptions options;
   options.command = flags.command;
-  options.program = elastic::find_program(flags.command.front());
-  options.shim = elastic::shim_program();
+  options.program = launch::find_program(flags.command.front());
+  options.shim = launch::shim_program();
   options.ranks = flags.ranks;
   options.max_restarts = flags.max_restarts;
   options.grace_seconds = seconds_of("--grace", flags.grace);
@@ -57,23 +57,23 @@ elastic::JobOptions options_of(const RunFlags& flags) {
   return options;
 }
 
-Error failure_of(const elastic::JobEnd& end, const elastic::JobOptions& options) {
-  const elastic::Failure& failure = *end.failure;
+Error failure_of(const launch::JobEnd& end, const launch::JobOptions& options) {
+  const launch::Failure& failure = *end.failure;
   const std::string hint = failure.last_words.empty() ? "" : "its last lines:\n" + failure.last_words;
-  std::string what = elastic::describe(failure, options.grace_seconds);
+  std::string what = launch::describe(failure, options.grace_seconds);
   if (options.ranks > 1) what += str(" (the first of ", options.ranks, " ranks to fail)");
   if (options.max_restarts > 0) what += str("; restarts: ", end.restarts, " of ", options.max_restarts);
   return Error(ErrorKind::kLostWorkers, str("rank ", failure.rank), what, hint);
 }
 
-void print_summary(const elastic::JobEnd& end, const elastic::JobOptions& options) {
+void print_summary(const launch::JobEnd& end, const launch::JobOptions& options) {
   static constexpr const char* kStatus[] = {"complete", "interrupted", "failed", "aborted"};
   OrderedJson json = {{"status", kStatus[static_cast<int>(end.kind)]},
                       {"exit_code", end.exit_code()},
                       {"restarts", end.restarts},
                       {"ranks", OrderedJson::array()},
                       {"committed", end.committed}};
-  for (const elastic::RankEnd& rank : end.ranks) {
+  for (const launch::RankEnd& rank : end.ranks) {
     json["ranks"].push_back({{rank.status.signalled ? "signal" : "exit_code", rank.status.code}});
   }
   if (end.failure) {
@@ -85,19 +85,19 @@ void print_summary(const elastic::JobEnd& end, const elastic::JobOptions& option
 }
 
 int run_command(const RunFlags& flags) {
-  const elastic::JobOptions options = options_of(flags);
-  const elastic::JobEnd end = elastic::run_job(options);
+  const launch::JobOptions options = options_of(flags);
+  const launch::JobEnd end = launch::run_job(options);
   if (flags.json) print_summary(end, options);
   switch (end.kind) {
-    case elastic::JobEnd::Kind::kDone:
+    case launch::JobEnd::Kind::kDone:
       break;
-    case elastic::JobEnd::Kind::kInterrupted:
+    case launch::JobEnd::Kind::kInterrupted:
       report_error(Error(ErrorKind::kInterrupted, "", "interrupted; the same command goes on"));
       break;
-    case elastic::JobEnd::Kind::kAborted:
+    case launch::JobEnd::Kind::kAborted:
       report_error(Error(ErrorKind::kAborted, "", "stopped at once: all processes were killed"));
       break;
-    case elastic::JobEnd::Kind::kFailed:
+    case launch::JobEnd::Kind::kFailed:
       report_error(failure_of(end, options));
       break;
   }

@@ -1,0 +1,294 @@
+#include "skytrain/launch/attempt.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <csignal>
+#include <cstring>
+
+#include "skytrain/base/clock.h"
+#include "skytrain/base/error.h"
+#include "skytrain/base/process_tree.h"
+#include "skytrain/base/stop_signal.h"
+#include "skytrain/base/text.h"
+#include "skytrain/elastic/death.h"
+#include "skytrain/launch/stop_request.h"
+
+namespace skytrain::launch {
+namespace {
+
+const int kInterrupted = exit_code(ErrorKind::kInterrupted);
+constexpr double kKillSeconds = 10;
+constexpr size_t kQuotedLines = 10;
+
+double now() { return Clock::real().monotonic_seconds(); }
+
+std::string name_of_signal(int signo) { return str("SIG", ::sigabbrev_np(signo)); }
+
+void drain(int fd) {
+  char bytes[64];
+  while (::read(fd, bytes, sizeof bytes) > 0) {
+  }
+}
+
+std::string processes(int count) { return str(count, count == 1 ? " process" : " processes"); }
+
+}  // namespace
+
+struct Attempt::Rank {
+  std::unique_ptr<RankOutput> output;  // null: the command has our own descriptors
+  std::unique_ptr<RankProcess> process;
+  std::optional<RankEnd> end;
+  bool told_to_end = false;
+};
+
+Attempt::Attempt(AttemptParts parts) : parts_(std::move(parts)), oom_kills_before_(elastic::oom_kills_so_far()) {}
+
+Attempt::~Attempt() {
+  for (const auto& rank : ranks_) {
+    if (rank->process) rank->process->kill_all();  // all at once, before each is waited for
+  }
+}
+
+void Attempt::run() {
+  start();
+  while (!all_gone()) {
+    wait_for_something();
+    follow_signals();
+    for (size_t i = 0; i < ranks_.size(); ++i) follow_reports(static_cast<int>(i));
+    find_failure();
+    pass_deadline();
+  }
+  for (const auto& rank : ranks_) {
+    rank->process.reset();
+    if (rank->output) rank->output->finish();
+  }
+  if (failure_)
+    failure_->last_words = ranks_[static_cast<size_t>(failure_->rank)]->output
+                               ? ranks_[static_cast<size_t>(failure_->rank)]->output->last_lines(kQuotedLines)
+                               : "";
+}
+
+void Attempt::start() {
+  const JobOptions& options = parts_.options;
+  const bool inherits = options.ranks == 1 && options.log_directory.empty();
+  const int out = options.stdout_to_stderr ? 2 : 1;
+  for (int i = 0; i < options.ranks; ++i) {
+    ranks_.push_back(std::make_unique<Rank>());
+    Rank& rank = *ranks_.back();
+    RankProcess::Options start;
+    start.shim = options.shim;
+    start.program = options.program;
+    start.command = options.command;
+    start.environment = rank_environment(parts_.place, i);
+    start.environment.insert(start.environment.end(), parts_.environment.begin(), parts_.environment.end());
+    start.out = out;
+    // A group in the background that reads the terminal is stopped; and one input is for one rank.
+    const Fd null = options.ranks > 1 || ::isatty(0) != 0 ? Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)) : Fd();
+    start.in = null ? null.get() : 0;
+    if (!inherits) {
+      const std::string prefix = options.ranks == 1 ? "" : str("[", i, "] ");
+      rank.output = std::make_unique<RankOutput>(i, prefix, out, 2, parts_.logs, parts_.queue);
+      start.out = rank.output->rank_out();
+      start.err = rank.output->rank_err();
+    }
+    rank.process = std::make_unique<RankProcess>(start);
+    if (rank.output) rank.output->close_rank_ends();
+  }
+}
+
+std::vector<RankEnd> Attempt::ends() const {
+  std::vector<RankEnd> ends;
+  for (const auto& rank : ranks_) ends.push_back(*rank->end);
+  return ends;
+}
+
+bool Attempt::all_gone() const {
+  return std::all_of(ranks_.begin(), ranks_.end(), [](const auto& rank) { return rank->process->closed(); });
+}
+
+void Attempt::wait_for_something() {
+  std::vector<pollfd> fds = {{StopSignal::fd(), POLLIN, 0}};
+  const auto add = [&](int fd, short events) {
+    if (fd >= 0) fds.push_back({fd, events, 0});
+    return fd >= 0 ? fds.size() - 1 : 0;
+  };
+  const size_t wake = add(parts_.wake_fd, POLLIN);
+  const size_t target = add(parts_.queue.fd(), POLLOUT);
+  std::vector<std::array<size_t, 2>> outputs(ranks_.size());
+  for (size_t i = 0; i < ranks_.size(); ++i) {
+    if (!ranks_[i]->process->closed()) add(ranks_[i]->process->fd(), POLLIN);
+    if (!ranks_[i]->output || parts_.queue.full()) continue;
+    for (int stream = 0; stream < 2; ++stream) {
+      outputs[i][static_cast<size_t>(stream)] = add(ranks_[i]->output->fd(stream), POLLIN);
+    }
+  }
+  int milliseconds = -1;
+  if (deadline_ && !killed_) {
+    milliseconds = static_cast<int>(std::clamp(std::ceil((*deadline_ - now()) * 1000), 0.0, 1e9));
+  }
+  if (::poll(fds.data(), fds.size(), milliseconds) <= 0) return;
+  if (fds[0].revents != 0) drain(StopSignal::fd());
+  if (wake != 0 && fds[wake].revents != 0) {
+    drain(parts_.wake_fd);
+    parts_.on_wake();
+  }
+  if (target != 0 && fds[target].revents != 0) parts_.queue.write_some();
+  for (size_t i = 0; i < ranks_.size(); ++i) {
+    for (int stream = 0; stream < 2; ++stream) {
+      const size_t at = outputs[i][static_cast<size_t>(stream)];
+      if (at != 0 && fds[at].revents != 0) ranks_[i]->output->read(stream);
+    }
+  }
+  parts_.queue.write_some();
+}
+
+void Attempt::follow_signals() {
+  const StopRequest request = stop_request();
+  if (request.now && !aborted_) {
+    aborted_ = true;
+    kill_all();
+  }
+  if (!request.stop || aborted_) return;
+  const int signo = request.signo;
+  Notice& notice = parts_.notice;
+  if (notice.reason.empty()) {
+    give_notice(signo);
+  } else if (notice.reason != "SIGTERM" && notice.reason != "SIGINT" && signo == SIGTERM) {
+    notice.reason = "SIGTERM";
+    const double deadline = now() + parts_.options.grace_seconds;
+    notice.deadline = std::min(notice.deadline.value_or(deadline), deadline);
+    deadline_ = std::min(deadline_.value_or(deadline), *notice.deadline);
+    parts_.queue.say("SIGTERM: the notice stands; ranks that are left are killed at its end");
+  }
+}
+
+void Attempt::give_notice(int signo) {
+  Notice& notice = parts_.notice;
+  notice.reason = name_of_signal(signo);
+  const double begin = now(), grace = parts_.options.grace_seconds;
+  // Nobody kills after a Ctrl-C but whoever presses it again.
+  if (signo != SIGINT) notice.deadline = begin + grace;
+  notice.signo = signo == SIGINT ? SIGINT : parts_.options.notice_signal;
+  const double unix_now = Clock::real().unix_seconds();
+  try {
+    parts_.notice_file.write(notice.reason, unix_now, notice.deadline ? std::optional(unix_now + grace) : std::nullopt);
+  } catch (const Error& error) {  // the signal still tells
+    parts_.queue.say(str("warning: ", error.message()));
+  }
+  for (const auto& rank : ranks_) {
+    if (rank->end || rank->told_to_end) continue;
+    if (notice.signo == SIGUSR1) {
+      rank->process->signal(SIGUSR1);
+    } else {
+      rank->process->signal_group(notice.signo);
+    }
+  }
+  if (notice.deadline) deadline_ = std::min(deadline_.value_or(*notice.deadline), *notice.deadline);
+  const bool one = ranks_.size() == 1;
+  parts_.queue.say(str(notice.reason, ": passed on to ", one ? "the program" : str("all ", ranks_.size(), " ranks"),
+                       notice.deadline ? str("; what runs in ", human_seconds(grace), " is killed")
+                                       : "; a second Ctrl-C kills at once"));
+}
+
+void Attempt::follow_reports(int number) {
+  Rank& rank = *ranks_[static_cast<size_t>(number)];
+  if (rank.process->closed()) return;
+  while (const auto report = rank.process->receive()) {
+    if (report->what == ShimReport::What::kEnded) {
+      RankEnd end;
+      end.status = {report->signalled != 0, report->code};
+      end.monotonic_seconds = report->monotonic_seconds;
+      on_ended(number, end);
+    } else if (report->what == ShimReport::What::kCleaned && !killed_ && report->count > 0) {
+      parts_.queue.say(
+          str("rank ", number, " left ", processes(report->count), " behind (", report->text, "): killed"));
+    }
+    if (report->what == ShimReport::What::kCleaned && report->stuck > 0) {
+      parts_.queue.say(str("warning: ", processes(report->stuck), " of rank ", number,
+                           " did not end by SIGKILL: stuck in the kernel, on a disk or a device"));
+    }
+  }
+  if (rank.process->closed() && !rank.end) on_lost(number);
+}
+
+// Someone killed the shim. The command died with it, and what that had started is ours by now.
+void Attempt::on_lost(int number) {
+  // Its descriptors are closed before its children get another parent.
+  ranks_[static_cast<size_t>(number)]->process->wait_for_shim();
+  std::vector<pid_t> spared;
+  for (const auto& rank : ranks_) {
+    if (!rank->process->closed()) spared.push_back(rank->process->shim_pid());
+  }
+  kill_descendants(kKillSeconds, reap_child, spared);
+  RankEnd end;
+  end.status = {true, SIGKILL};
+  end.monotonic_seconds = now();
+  end.lost = true;
+  on_ended(number, end);
+}
+
+void Attempt::on_ended(int number, const RankEnd& end) {
+  Rank& rank = *ranks_[static_cast<size_t>(number)];
+  rank.end = end;
+  rank.end->killed = killed_ && end.status.signalled && end.status.code == SIGKILL;
+  const bool orderly = end.status.ok() || (!end.status.signalled && end.status.code == kInterrupted);
+  if (!orderly && parts_.on_disorder) parts_.on_disorder();
+  // The others of one that has followed a Ctrl-C may wait for it in a collective for ever.
+  if (!parts_.notice.reason.empty() && !deadline_) deadline_ = now() + parts_.options.grace_seconds;
+}
+
+bool Attempt::ended_well(const RankEnd& end) const {
+  if (end.status.ok()) return true;
+  const Notice& notice = parts_.notice;
+  if (notice.reason.empty() || end.killed || end.lost) return false;
+  if (end.status.signalled) return end.status.code == notice.signo;
+  return end.status.code == kInterrupted || end.status.code == 128 + notice.signo;
+}
+
+// The first one, by the time of its end: a crash takes others with it within milliseconds.
+void Attempt::find_failure() {
+  if (aborted_) return;
+  for (size_t i = 0; i < ranks_.size(); ++i) {
+    const auto& end = ranks_[i]->end;
+    if (!end || ended_well(*end) || end->monotonic_seconds > ending_since_) continue;
+    if (!failure_ || end->monotonic_seconds < failure_->end.monotonic_seconds) {
+      failure_ = Failure{static_cast<int>(i), *end, elastic::oom_kills_so_far() > oom_kills_before_, ""};
+    }
+  }
+  if (failure_ && std::isinf(ending_since_)) end_others();
+}
+
+void Attempt::end_others() {
+  ending_since_ = now();
+  bool others = false;
+  for (const auto& rank : ranks_) {
+    if (rank->end) continue;
+    others = true;
+    rank->told_to_end = true;
+    // One that a notice has reached is about to save.
+    if (parts_.notice.reason.empty()) rank->process->signal_group(SIGTERM);
+  }
+  const double deadline = now() + parts_.options.grace_seconds;
+  deadline_ = std::min(deadline_.value_or(deadline), deadline);
+  const double grace = parts_.options.grace_seconds;
+  if (others) {
+    parts_.queue.say(str("rank ", failure_->rank, " ", describe(*failure_, grace), "; the others have ",
+                         human_seconds(grace), " to end"));
+  }
+}
+
+void Attempt::pass_deadline() {
+  if (deadline_ && !killed_ && now() >= *deadline_) kill_all();
+}
+
+void Attempt::kill_all() {
+  killed_ = true;
+  for (const auto& rank : ranks_) rank->process->kill_all();
+}
+
+}  // namespace skytrain::launch
