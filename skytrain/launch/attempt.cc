@@ -8,7 +8,6 @@
 #include <array>
 #include <cmath>
 #include <csignal>
-#include <cstring>
 
 #include "skytrain/base/clock.h"
 #include "skytrain/base/error.h"
@@ -23,11 +22,9 @@ namespace {
 
 const int kInterrupted = exit_code(ErrorKind::kInterrupted);
 constexpr double kKillSeconds = 10;
-constexpr size_t kQuotedLines = 10;
+constexpr size_t kQuotedLines = 10, kQuotedBytes = 8192;
 
 double now() { return Clock::real().monotonic_seconds(); }
-
-std::string name_of_signal(int signo) { return str("SIG", ::sigabbrev_np(signo)); }
 
 void drain(int fd) {
   char bytes[64];
@@ -59,6 +56,7 @@ void Attempt::run() {
   while (!all_gone()) {
     wait_for_something();
     follow_signals();
+    if (parts_.link != nullptr) follow_head();
     for (size_t i = 0; i < ranks_.size(); ++i) follow_reports(static_cast<int>(i));
     find_failure();
     pass_deadline();
@@ -67,15 +65,16 @@ void Attempt::run() {
     rank->process.reset();
     if (rank->output) rank->output->finish();
   }
-  if (failure_)
-    failure_->last_words = ranks_[static_cast<size_t>(failure_->rank)]->output
-                               ? ranks_[static_cast<size_t>(failure_->rank)]->output->last_lines(kQuotedLines)
-                               : "";
+  if (!failure_) return;
+  const auto& output = ranks_[static_cast<size_t>(failure_->rank - parts_.place.first_rank)]->output;
+  if (output) failure_->last_words = output->last_lines(kQuotedLines);
+  if (parts_.link != nullptr) tell_failure(*failure_);
 }
 
 void Attempt::start() {
   const JobOptions& options = parts_.options;
-  const bool inherits = options.ranks == 1 && options.log_directory.empty();
+  const bool alone = parts_.place.world_size == 1;
+  const bool inherits = alone && options.log_directory.empty() && parts_.link == nullptr;
   const int out = options.stdout_to_stderr ? 2 : 1;
   for (int i = 0; i < options.ranks; ++i) {
     ranks_.push_back(std::make_unique<Rank>());
@@ -91,8 +90,9 @@ void Attempt::start() {
     const Fd null = options.ranks > 1 || ::isatty(0) != 0 ? Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)) : Fd();
     start.in = null ? null.get() : 0;
     if (!inherits) {
-      const std::string prefix = options.ranks == 1 ? "" : str("[", i, "] ");
-      rank.output = std::make_unique<RankOutput>(i, prefix, out, 2, parts_.logs, parts_.queue);
+      const int number = parts_.place.first_rank + i;
+      const std::string prefix = alone ? "" : str("[", number, "] ");
+      rank.output = std::make_unique<RankOutput>(number, prefix, out, 2, parts_.logs, parts_.queue);
       start.out = rank.output->rank_out();
       start.err = rank.output->rank_err();
     }
@@ -118,6 +118,7 @@ void Attempt::wait_for_something() {
     return fd >= 0 ? fds.size() - 1 : 0;
   };
   const size_t wake = add(parts_.wake_fd, POLLIN);
+  if (parts_.link != nullptr && !head_lost_) add(parts_.link->fd(), POLLIN);
   const size_t target = add(parts_.queue.fd(), POLLOUT);
   std::vector<std::array<size_t, 2>> outputs(ranks_.size());
   for (size_t i = 0; i < ranks_.size(); ++i) {
@@ -151,32 +152,57 @@ void Attempt::follow_signals() {
   const StopRequest request = stop_request();
   if (request.now && !aborted_) {
     aborted_ = true;
+    if (parts_.link != nullptr) parts_.link->send(message::Abort{});
     kill_all();
   }
   if (!request.stop || aborted_) return;
   const int signo = request.signo;
   Notice& notice = parts_.notice;
+  const double grace = parts_.options.grace_seconds;
+  // Nobody kills after a Ctrl-C but whoever presses it again.
+  const std::optional<double> seconds = signo == SIGINT ? std::nullopt : std::optional(grace);
   if (notice.reason.empty()) {
-    give_notice(signo);
-  } else if (notice.reason != "SIGTERM" && notice.reason != "SIGINT" && signo == SIGTERM) {
-    notice.reason = "SIGTERM";
-    const double deadline = now() + parts_.options.grace_seconds;
-    notice.deadline = std::min(notice.deadline.value_or(deadline), deadline);
-    deadline_ = std::min(deadline_.value_or(deadline), *notice.deadline);
-    parts_.queue.say("SIGTERM: the notice stands; ranks that are left are killed at its end");
+    give_notice(name_of_signal(signo), seconds);
+    if (parts_.link != nullptr) parts_.link->send(message::NoticeGiven{notice.reason, seconds.value_or(-1)});
+  } else if (signo != SIGINT &&
+             (!notice.own || (notice.reason != "SIGTERM" && notice.reason != "SIGINT" && signo == SIGTERM))) {
+    if (signo == SIGTERM && notice.reason != "SIGTERM") {
+      notice.reason = "SIGTERM";
+      parts_.queue.say("SIGTERM: the notice stands; ranks that are left are killed at its end");
+    }
+    shorten_notice(grace);
+    if (parts_.link != nullptr) parts_.link->send(message::NoticeGiven{notice.reason, grace});
   }
+  notice.own = true;
 }
 
-void Attempt::give_notice(int signo) {
+void Attempt::shorten_notice(double seconds) {
+  const double deadline = now() + seconds;
+  parts_.notice.deadline = std::min(parts_.notice.deadline.value_or(deadline), deadline);
+  deadline_ = std::min(deadline_.value_or(deadline), *parts_.notice.deadline);
+}
+
+void Attempt::give_notice(const std::string& reason, std::optional<double> seconds) {
   Notice& notice = parts_.notice;
-  notice.reason = name_of_signal(signo);
-  const double begin = now(), grace = parts_.options.grace_seconds;
-  // Nobody kills after a Ctrl-C but whoever presses it again.
-  if (signo != SIGINT) notice.deadline = begin + grace;
-  notice.signo = signo == SIGINT ? SIGINT : parts_.options.notice_signal;
+  notice.reason = reason;
+  if (seconds) notice.deadline = now() + *seconds;
+  notice.signo = reason == "SIGINT" ? SIGINT : parts_.options.notice_signal;
+  tell_ranks_of_notice();
+  if (notice.deadline) deadline_ = std::min(deadline_.value_or(*notice.deadline), *notice.deadline);
+  const bool one = ranks_.size() == 1;
+  parts_.queue.say(
+      str(notice.reason, notice.from_elsewhere ? " on another node" : "", ": passed on to ",
+          one ? "the program" : str("all ", ranks_.size(), " ranks"),
+          seconds ? str("; what runs in ", human_seconds(*seconds), " is killed") : "; a second Ctrl-C kills at once"));
+}
+
+void Attempt::tell_ranks_of_notice() {
+  const Notice& notice = parts_.notice;
   const double unix_now = Clock::real().unix_seconds();
+  std::optional<double> unix_deadline;
+  if (notice.deadline) unix_deadline = unix_now + (*notice.deadline - now());
   try {
-    parts_.notice_file.write(notice.reason, unix_now, notice.deadline ? std::optional(unix_now + grace) : std::nullopt);
+    parts_.notice_file.write(notice.reason, unix_now, unix_deadline);
   } catch (const Error& error) {  // the signal still tells
     parts_.queue.say(str("warning: ", error.message()));
   }
@@ -188,11 +214,43 @@ void Attempt::give_notice(int signo) {
       rank->process->signal_group(notice.signo);
     }
   }
-  if (notice.deadline) deadline_ = std::min(deadline_.value_or(*notice.deadline), *notice.deadline);
-  const bool one = ranks_.size() == 1;
-  parts_.queue.say(str(notice.reason, ": passed on to ", one ? "the program" : str("all ", ranks_.size(), " ranks"),
-                       notice.deadline ? str("; what runs in ", human_seconds(grace), " is killed")
-                                       : "; a second Ctrl-C kills at once"));
+}
+
+void Attempt::follow_head() {
+  while (const auto message = parts_.link->take()) {
+    if (const auto* note = std::get_if<message::Note>(&*message)) parts_.queue.say(note->text);
+    if (const auto* notice = std::get_if<message::NoticeGiven>(&*message)) on_remote_notice(*notice);
+    if (std::holds_alternative<message::Ending>(*message) && !parts_.notice.reason.empty() && !deadline_) {
+      deadline_ = now() + parts_.options.grace_seconds;
+    }
+    const auto* stop = std::get_if<message::Stop>(&*message);
+    if (stop != nullptr && stop->attempt == parts_.number && std::isinf(ending_since_)) end_others(stop->failure);
+    if (std::holds_alternative<message::Abort>(*message) && !aborted_) {
+      aborted_ = true;
+      parts_.queue.say("stopped at once from another node");
+      kill_all();
+    }
+  }
+  if (const std::string why = parts_.link->lost(); !why.empty() && !head_lost_) {
+    head_lost_ = true;
+    Failure failure;
+    failure.rank = -1;
+    failure.node = 0;
+    failure.host = "the head";
+    failure.cause = "lost: " + why;
+    if (std::isinf(ending_since_)) end_others(failure);
+  }
+}
+
+void Attempt::on_remote_notice(const message::NoticeGiven& given) {
+  Notice& notice = parts_.notice;
+  const std::optional<double> seconds = given.seconds_left < 0 ? std::nullopt : std::optional(given.seconds_left);
+  if (notice.reason.empty()) {
+    notice.from_elsewhere = true;
+    give_notice(printable(given.reason, 20), seconds);
+  } else if (seconds) {
+    shorten_notice(*seconds);
+  }
 }
 
 void Attempt::follow_reports(int number) {
@@ -205,11 +263,11 @@ void Attempt::follow_reports(int number) {
       end.monotonic_seconds = report->monotonic_seconds;
       on_ended(number, end);
     } else if (report->what == ShimReport::What::kCleaned && !killed_ && report->count > 0) {
-      parts_.queue.say(
-          str("rank ", number, " left ", processes(report->count), " behind (", report->text, "): killed"));
+      parts_.queue.say(str("rank ", parts_.place.first_rank + number, " left ", processes(report->count), " behind (",
+                           report->text, "): killed"));
     }
     if (report->what == ShimReport::What::kCleaned && report->stuck > 0) {
-      parts_.queue.say(str("warning: ", processes(report->stuck), " of rank ", number,
+      parts_.queue.say(str("warning: ", processes(report->stuck), " of rank ", parts_.place.first_rank + number,
                            " did not end by SIGKILL: stuck in the kernel, on a disk or a device"));
     }
   }
@@ -237,6 +295,7 @@ void Attempt::on_ended(int number, const RankEnd& end) {
   rank.end = end;
   rank.end->killed = killed_ && end.status.signalled && end.status.code == SIGKILL;
   const bool orderly = end.status.ok() || (!end.status.signalled && end.status.code == kInterrupted);
+  orderly_ = orderly_ && orderly;
   if (!orderly && parts_.on_disorder) parts_.on_disorder();
   // The others of one that has followed a Ctrl-C may wait for it in a collective for ever.
   if (!parts_.notice.reason.empty() && !deadline_) deadline_ = now() + parts_.options.grace_seconds;
@@ -257,14 +316,27 @@ void Attempt::find_failure() {
     const auto& end = ranks_[i]->end;
     if (!end || ended_well(*end) || end->monotonic_seconds > ending_since_) continue;
     if (!failure_ || end->monotonic_seconds < failure_->end.monotonic_seconds) {
-      failure_ = Failure{static_cast<int>(i), *end, elastic::oom_kills_so_far() > oom_kills_before_, ""};
+      failure_.emplace();
+      failure_->rank = parts_.place.first_rank + static_cast<int>(i);
+      failure_->end = *end;
+      failure_->oom_killer_struck = elastic::oom_kills_so_far() > oom_kills_before_;
+      failure_->grace_seconds = parts_.options.grace_seconds;
     }
   }
-  if (failure_ && std::isinf(ending_since_)) end_others();
+  if (!failure_ || !std::isinf(ending_since_)) return;
+  if (parts_.link != nullptr) tell_failure(*failure_);
+  end_others(*failure_);
 }
 
-void Attempt::end_others() {
+void Attempt::tell_failure(const Failure& failure) {
+  message::Failing failing{parts_.number, failure, std::max(0.0, now() - failure.end.monotonic_seconds)};
+  if (failing.failure.last_words.size() > kQuotedBytes) failing.failure.last_words.resize(kQuotedBytes);
+  parts_.link->send(failing);
+}
+
+void Attempt::end_others(const Failure& failure) {
   ending_since_ = now();
+  if (parts_.on_disorder) parts_.on_disorder();  // of another node, too
   bool others = false;
   for (const auto& rank : ranks_) {
     if (rank->end) continue;
@@ -277,8 +349,8 @@ void Attempt::end_others() {
   deadline_ = std::min(deadline_.value_or(deadline), deadline);
   const double grace = parts_.options.grace_seconds;
   if (others) {
-    parts_.queue.say(str("rank ", failure_->rank, " ", describe(*failure_, grace), "; the others have ",
-                         human_seconds(grace), " to end"));
+    parts_.queue.say(
+        str(name_of(failure), " ", describe(failure), "; the others have ", human_seconds(grace), " to end"));
   }
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "skytrain/launch/head_link.h"
 #include "skytrain/launch/job.h"
 #include "skytrain/launch/notice_file.h"
 #include "skytrain/launch/output_queue.h"
@@ -25,6 +26,8 @@ struct Notice {
   std::string reason;              // "SIGTERM", …; "": none
   int signo = 0;                   // that ranks get
   std::optional<double> deadline;  // monotonic seconds
+  bool from_elsewhere = false;     // another node of the job had it first
+  bool own = false;                // this machine has had one too
 };
 
 struct AttemptParts {
@@ -39,6 +42,8 @@ struct AttemptParts {
   int wake_fd = -1;
   std::function<void()> on_wake;
   std::function<void()> on_disorder;  // a rank has ended otherwise than with 0 or 75
+  HeadLink* link = nullptr;           // to the head of a job on several machines
+  int number = 0;                     // of the attempt, for the head
 };
 
 class Attempt {
@@ -51,7 +56,9 @@ class Attempt {
 
   // Afterwards.
   bool aborted() const { return aborted_; }
-  const std::optional<Failure>& failure() const { return failure_; }  // not of an end that a notice asked for
+  // Of a rank of this machine; not an end that a notice asked for.
+  const std::optional<Failure>& failure() const { return failure_; }
+  bool orderly() const { return orderly_; }  // each rank has ended with 0 or 75
   std::vector<RankEnd> ends() const;
 
  private:
@@ -60,11 +67,17 @@ class Attempt {
   bool all_gone() const;
   void wait_for_something();
   void follow_signals();
-  void give_notice(int signo);
+  void follow_head();
+  void on_remote_notice(const message::NoticeGiven& notice);
+  // seconds: that are left until SIGKILL; none: nobody has announced it.
+  void give_notice(const std::string& reason, std::optional<double> seconds);
+  void shorten_notice(double seconds);
+  void tell_ranks_of_notice();
   void follow_reports(int rank);
   void on_lost(int rank);
   void on_ended(int rank, const RankEnd& end);
-  void end_others();
+  void end_others(const Failure& failure);
+  void tell_failure(const Failure& failure);
   void pass_deadline();
   void kill_all();
   bool ended_well(const RankEnd& end) const;
@@ -75,7 +88,9 @@ class Attempt {
   std::optional<double> deadline_;
   double ending_since_ = INFINITY;  // when the others of a rank that failed were asked to end
   bool killed_ = false;
+  bool orderly_ = true;
   bool aborted_ = false;
+  bool head_lost_ = false;
   std::optional<Failure> failure_;
   uint64_t oom_kills_before_ = 0;
 };

@@ -1,18 +1,13 @@
 #include "skytrain/launch/rank_environment.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <random>
 
 #include "skytrain/base/error.h"
-#include "skytrain/base/process.h"
+#include "skytrain/base/socket.h"
 #include "skytrain/base/text.h"
 
 namespace skytrain::launch {
@@ -22,33 +17,24 @@ constexpr int kLowestPort = 20000, kTries = 200;
 
 // The port itself when it could be bound, else 0. port 0: any.
 int bound(int port) {
-  const Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!fd) throw errno_error("socket", "cannot look for a free port", errno);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_ANY);
-  socklen_t size = sizeof address;
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  if (::bind(fd.get(), generic, size) != 0 || ::getsockname(fd.get(), generic, &size) != 0) return 0;
-  return ntohs(address.sin_port);
+  const Fd fd = listen_on(any_address(port));
+  return fd ? local_address(fd).port() : 0;
 }
 
 }  // namespace
 
 Environment rank_environment(const JobPlace& place, int local_rank) {
-  const int rank = place.group_rank * place.local_world_size + local_rank;
-  const int world = place.group_world_size * place.local_world_size;
+  const int rank = place.first_rank + local_rank;
   const char* const nccl = std::getenv("TORCH_NCCL_ASYNC_ERROR_HANDLING");
   return {{"RANK", str(rank)},
           {"LOCAL_RANK", str(local_rank)},
           {"GROUP_RANK", str(place.group_rank)},
           {"ROLE_RANK", str(rank)},
           {"ROLE_NAME", "default"},
-          {"WORLD_SIZE", str(world)},
+          {"WORLD_SIZE", str(place.world_size)},
           {"LOCAL_WORLD_SIZE", str(place.local_world_size)},
           {"GROUP_WORLD_SIZE", str(place.group_world_size)},
-          {"ROLE_WORLD_SIZE", str(world)},
+          {"ROLE_WORLD_SIZE", str(place.world_size)},
           {"MASTER_ADDR", place.master_address},
           {"MASTER_PORT", str(place.master_port)},
           {"TORCHELASTIC_RUN_ID", place.run_id},

@@ -20,8 +20,8 @@ std::map<std::string, std::string> environment(const JobPlace& place, int local_
 
 TEST(RankEnvironment, NamesTheRanksPlace) {
   JobPlace place;
-  place.local_world_size = 2, place.master_port = 23456, place.run_id = "abc", place.restart_count = 1,
-  place.max_restarts = 3;
+  place.local_world_size = place.world_size = 2, place.master_port = 23456, place.run_id = "abc",
+  place.restart_count = 1, place.max_restarts = 3;
   auto rank = environment(place, 1);
   EXPECT_EQ(rank["RANK"], "1");
   EXPECT_EQ(rank["LOCAL_RANK"], "1");
@@ -38,6 +38,7 @@ TEST(RankEnvironment, NamesTheRanksPlace) {
 TEST(RankEnvironment, CountsRanksOverMachines) {
   JobPlace place;
   place.local_world_size = 4, place.group_rank = 2, place.group_world_size = 3;
+  place.first_rank = 8, place.world_size = 12;
   auto rank = environment(place, 1);
   EXPECT_EQ(rank["RANK"], "9");
   EXPECT_EQ(rank["LOCAL_RANK"], "1");

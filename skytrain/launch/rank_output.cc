@@ -18,11 +18,11 @@ std::string rank_log(const std::string& directory, int rank) { return str(direct
 
 }  // namespace
 
-RankLogs::RankLogs(FileSystem& fs, std::string directory, int ranks, OutputQueue& queue)
+RankLogs::RankLogs(FileSystem& fs, std::string directory, int first, int ranks, OutputQueue& queue)
     : directory_(std::move(directory)), queue_(queue) {
   if (directory_.empty()) return;
   fs.make_directories(directory_);
-  for (int rank = 0; rank < ranks; ++rank) {
+  for (int rank = first; rank < first + ranks; ++rank) {
     ranks_[rank] = fs.open_write(rank_log(directory_, rank), FileSystem::Mode::kAppend);
   }
   merged_ = fs.open_write(directory_ + "/all.log", FileSystem::Mode::kAppend);

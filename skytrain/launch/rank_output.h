@@ -19,8 +19,8 @@ namespace skytrain::launch {
 // DIRECTORY/rank-<r>.log, as the rank wrote it, and DIRECTORY/all.log, with prefixes; what is there is appended to.
 class RankLogs {
  public:
-  // Throws Error(kEnvironment) when they can't be made. directory "": no files.
-  RankLogs(FileSystem& fs, std::string directory, int ranks, OutputQueue& queue);
+  // For ranks first, first + 1, …. Throws Error(kEnvironment) when they can't be made. directory "": no files.
+  RankLogs(FileSystem& fs, std::string directory, int first, int ranks, OutputQueue& queue);
   void write(int rank, std::string_view bytes);
   void write_merged(std::string_view line);  // with its end of line
 

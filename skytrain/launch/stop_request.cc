@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <cstring>
 
 #include "skytrain/base/stop_signal.h"
 
@@ -24,6 +25,11 @@ StopRequest stop_request() {
   request.now = all - (hangup ? 1 : 0) >= 2;
   request.signo = signo == 0 && request.stop ? SIGHUP : signo;
   return request;
+}
+
+std::string name_of_signal(int signo) {
+  const char* const name = ::sigabbrev_np(signo);
+  return std::string("SIG") + (name == nullptr ? "?" : name);
 }
 
 void take_hangup_as_a_notice() {

@@ -4,6 +4,7 @@
 // as it likes.
 
 #pragma once
+#include <string>
 
 namespace skytrain::launch {
 
@@ -14,6 +15,8 @@ struct StopRequest {
 };
 
 StopRequest stop_request();  // thread-safe
+
+std::string name_of_signal(int signo);  // "SIGTERM"
 
 // REQUIRES: StopSignal is installed. nohup stays nohup.
 void take_hangup_as_a_notice();
