@@ -1,9 +1,11 @@
 // `skytrain run`: a foreign program in place of a recipe.
 
+#include <algorithm>
 #include <csignal>
 #include <memory>
 
 #include "skytrain/base/error.h"
+#include "skytrain/base/log.h"
 #include "skytrain/base/socket.h"
 #include "skytrain/base/text.h"
 #include "skytrain/cli/output.h"
@@ -11,6 +13,7 @@
 #include "skytrain/launch/authentication.h"
 #include "skytrain/launch/find_program.h"
 #include "skytrain/launch/job.h"
+#include "skytrain/launch/launch_environment.h"
 #include "skytrain/launch/rank_shim.h"
 #include "skytrain/recipe/scalar.h"
 
@@ -19,10 +22,11 @@ namespace {
 
 struct RunFlags {
   std::vector<std::string> command;
-  int ranks = 1, max_restarts = 0;
+  int ranks = 0, max_restarts = 0;  // ranks: 0 is 1, or what the cluster says
   std::string grace = "30 s", notice_signal = "TERM", log_directory, watch, commit_to;
   int64_t keep = 3;
-  int nodes = 1, node_rank = -1;
+  int nodes = 0, node_rank = -1;  // nodes: 0 is 1, or what the cluster says
+  bool standalone = false;
   std::string join, interface, job_key_file, join_timeout = "10 min", node_timeout = "30 s";
   bool json = false;
 };
@@ -46,8 +50,32 @@ launch::JobKey job_key_of(const RunFlags& flags) {
                   "\n  give it to all of them, in that variable or as a file of mode 0600 with --job-key-file"));
 }
 
+// What the cluster's variables say, in place of flags that are not given.
+void look_around(RunFlags& flags) {
+  if (flags.standalone || flags.nodes != 0 || !flags.join.empty()) return;
+  const auto found = launch::find_launch(launch::this_environment());
+  if (!found) return;
+  const bool ranks = flags.ranks == 0 && found->ranks > 0;
+  if (ranks) flags.ranks = found->ranks;
+  if (found->nodes > 1) {
+    flags.nodes = found->nodes;
+    flags.join = found->join.text();
+    if (flags.node_rank < 0) flags.node_rank = found->node_rank;
+    if (flags.interface.empty()) flags.interface = found->interface;
+  }
+  if (found->nodes == 1 && !ranks) return;
+  std::string text = found->from + ":";
+  if (found->nodes > 1) text += str(" ", found->nodes, " nodes that meet at ", flags.join);
+  if (found->nodes > 1 && flags.node_rank >= 0) text += str(", this is node ", flags.node_rank);
+  if (ranks) text += str(found->nodes > 1 ? ", " : " ", flags.ranks, flags.ranks == 1 ? " rank" : " ranks");
+  log_info(text);
+}
+
 std::optional<launch::NodeOptions> nodes_of(const RunFlags& flags) {
-  if (flags.nodes == 1) {
+  if (flags.standalone && (flags.nodes > 1 || !flags.join.empty())) {
+    throw Error(ErrorKind::kUsage, "--standalone", "is for one machine, and --nodes or --join is given");
+  }
+  if (flags.nodes <= 1) {
     if (flags.join.empty() && flags.node_rank <= 0) return std::nullopt;
     throw Error(ErrorKind::kUsage, "--nodes", "is missing", "how many machines run this command, all together");
   }
@@ -88,7 +116,7 @@ launch::JobOptions options_of(const RunFlags& flags) {
   options.command = flags.command;
   options.program = launch::find_program(flags.command.front());
   options.shim = launch::shim_program();
-  options.ranks = flags.ranks;
+  options.ranks = std::max(flags.ranks, 1);
   options.max_restarts = flags.max_restarts;
   options.grace_seconds = seconds_of("--grace", flags.grace);
   options.notice_signal = flags.notice_signal == "USR1" ? SIGUSR1 : SIGTERM;
@@ -128,7 +156,8 @@ void print_summary(const launch::JobEnd& end, const launch::JobOptions& options)
   print_json(json);
 }
 
-int run_command(const RunFlags& flags) {
+int run_command(RunFlags flags) {
+  if (!flags.command.empty()) look_around(flags);
   const launch::JobOptions options = options_of(flags);
   const launch::JobEnd end = launch::run_job(options);
   if (flags.json) print_summary(end, options);
@@ -162,8 +191,8 @@ void add_run(CLI::App& app, Actions& actions) {
       "SIGUSR1 or Ctrl-C: the same command goes on; 130 second Ctrl-C; 2 the command line; 5 the program can't be\n"
       "started, or not all machines came; 7 a machine was lost. docs/run.md has the environment of a rank.");
   app.add_option("CMD", flags->command, "The program and its words, after --")->type_name("")->expected(-1);
-  app.add_option("--nproc", flags->ranks, "Copies of the program (ranks)")
-      ->capture_default_str()
+  app.add_option("--nproc", flags->ranks, "Copies of the program (ranks) on this machine  [1]")
+      ->type_name("N")
       ->check(CLI::Range(1, 4096));
   app.add_option("--max-restarts", flags->max_restarts, "How often all ranks are started again when one fails")
       ->capture_default_str()
@@ -180,8 +209,8 @@ void add_run(CLI::App& app, Actions& actions) {
   app.add_option("--keep", flags->keep, "How many of the newest stay there")
       ->capture_default_str()
       ->check(CLI::Range(int64_t{1}, int64_t{1000000}));
-  app.add_option("--nodes", flags->nodes, "Machines that run this command, each with its own --nproc")
-      ->capture_default_str()
+  app.add_option("--nodes", flags->nodes, "Machines that run this command; else as Slurm, Kubeflow … say  [1]")
+      ->type_name("N")
       ->check(CLI::Range(1, 65536));
   app.add_option("--join", flags->join, "Where they meet: the first machine, the same on all")->type_name("HOST:PORT");
   app.add_option("--node-rank", flags->node_rank, "Number of this machine, 0 is the one of --join; else as they come")
@@ -191,6 +220,7 @@ void add_run(CLI::App& app, Actions& actions) {
       ->type_name("NAME");
   app.add_option("--job-key-file", flags->job_key_file, "File (mode 0600) with the job's key; else SKYTRAIN_JOB_KEY")
       ->type_name("FILE");
+  app.add_flag("--standalone", flags->standalone, "This machine alone, whatever the cluster's variables say");
   app.add_option("--join-timeout", flags->join_timeout, "How long machines wait for each other")->capture_default_str();
   app.add_option("--node-timeout", flags->node_timeout, "Silence after which a machine is lost")->capture_default_str();
   app.add_flag("--json", flags->json, "Print a summary as JSON; what ranks print goes to stderr");
