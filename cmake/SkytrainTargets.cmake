@@ -29,6 +29,7 @@ skytrain_external(cli11)     # headers
 skytrain_external(protozero) # headers
 skytrain_external(spdlog PKG spdlog)
 skytrain_external(xxhash PKG libxxhash)
+skytrain_external(crypto PKG libcrypto)
 skytrain_external(yaml PKG yaml-cpp)
 skytrain_external(zlib PKG zlib)
 skytrain_external(deflate PKG libdeflate)

@@ -4,7 +4,7 @@
 packages_build=(
   g++ cmake ninja-build ccache mold pkg-config git ca-certificates python3 python3-pip unzip
   libspdlog-dev libfmt-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libxxhash-dev libdeflate-dev zlib1g-dev libzstd-dev
-  libpng-dev libjpeg-dev libhwloc-dev libprotozero-dev libjs-chart.js libgtest-dev libgmock-dev
+  libpng-dev libjpeg-dev libhwloc-dev libssl-dev libprotozero-dev libjs-chart.js libgtest-dev libgmock-dev
 )
 packages_test=(python3-pytest)
 packages_style=(clang-format clang-tidy shellcheck git)

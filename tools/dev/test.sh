@@ -40,7 +40,7 @@ declare -A judged_folders=(
   [pt]="skytrain/weights skytrain/checkpoint"
   [torchscript]="skytrain/model"
   [formats]="skytrain/data skytrain/cli"
-  [run]="skytrain/elastic skytrain/cli"
+  [run]="skytrain/launch skytrain/cli"
 )
 
 # Files changed in the work tree and since the commit before the last one on the main line.
