@@ -305,7 +305,8 @@ bool Attempt::ended_well(const RankEnd& end) const {
   if (end.status.ok()) return true;
   const Notice& notice = parts_.notice;
   if (notice.reason.empty() || end.killed || end.lost) return false;
-  if (end.status.signalled) return end.status.code == notice.signo;
+  // Slurm sends its notice to each process of a step itself.
+  if (end.status.signalled) return end.status.code == notice.signo || name_of_signal(end.status.code) == notice.reason;
   return end.status.code == kInterrupted || end.status.code == 128 + notice.signo;
 }
 

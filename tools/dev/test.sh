@@ -41,6 +41,7 @@ declare -A judged_folders=(
   [torchscript]="skytrain/model"
   [formats]="skytrain/data skytrain/cli"
   [run]="skytrain/launch skytrain/cli"
+  [slurm]="skytrain/launch skytrain/cli"
 )
 
 # Files changed in the work tree and since the commit before the last one on the main line.
