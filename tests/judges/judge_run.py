@@ -4,12 +4,13 @@
 usage: judge_run.py [RUN_DIR]          (the run that other judges look at is not needed)
 
 Every variable that torchrun sets is set, and those that do not differ from run to run have the same values. The loop
-ends with the weights that it has under torchrun, bit for bit; also when a rank is killed by SIGKILL in the middle and all
+ends with the weights that it has under torchrun, bit for bit; also on two nodes, when a rank is killed by SIGKILL in the middle and all
 go on from the newest committed checkpoint, and when SIGTERM interrupts it and the same command is given again.
 """
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -83,10 +84,10 @@ dist.destroy_process_group()
 """
 
 
-def launch(launcher: list[str], name: str, fault: str, folder: pathlib.Path) -> subprocess.Popen:
+def launch(launcher: list[str], name: str, fault: str, folder: pathlib.Path, env: dict | None = None) -> subprocess.Popen:
     program = ([] if "torch.distributed.run" in launcher else ["--", sys.executable]) + ["program.py"]
     return subprocess.Popen([*launcher, *program, str(STEPS), name, fault], cwd=folder, text=True,
-                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                            env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 def finished(process: subprocess.Popen, code: int) -> str:
@@ -126,6 +127,18 @@ def judge(folder: pathlib.Path) -> None:
         assert not differing, f"rank {rank}: ours, torchrun's: {differing}"
     print(f"DDP, 2 ranks, {STEPS} steps: the same weights and environment as under torchrun; "
           f"{seconds:.1f} s, under torchrun {torchrun_seconds:.1f} s")
+
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{probe.getsockname()[1]}"
+    node = [str(SKYTRAIN), "run", "--nodes", "2", "--join", place]
+    nodes = [launch(node, "nodes", "", folder, {"SKYTRAIN_JOB_KEY": "a key for the judge's two nodes"}) for _ in range(2)]
+    for process in nodes:
+        finished(process, 0)
+    two = result(folder, "nodes")
+    assert same(two, theirs), "the weights differ on two nodes"
+    assert [env["env"]["GROUP_RANK"] for env in two] == ["0", "1"]
+    print("on two nodes of one rank each: the same weights")
 
     text = finished(launch(commit, "killed", "kill", folder), 0)
     killed = result(folder, "killed")
