@@ -66,8 +66,8 @@ class Job:
     def __init__(self, folder, tag, what, *flags):
         self.folder, self.tag = folder, tag
         words = [SKYTRAIN, "run", "--nodes", HOSTS, "--join", "10.77.0.1:29400", "--nproc", 2, "--node-timeout",
-                 f"{TIMEOUT} s", "--grace", "2 s", "--interface", "eth0", *flags, "--", sys.executable, "program.py", tag,
-                 what]
+                 f"{TIMEOUT} s", "--grace", "2 s", "--interface", "eth0", *flags, "--", sys.executable, "program.py",
+                 tag, what]
         environment = {**os.environ, "SKYTRAIN_JOB_KEY": os.urandom(16).hex()}
         order = list(range(HOSTS))
         random.shuffle(order)
@@ -134,7 +134,7 @@ def round_of(network, folder, number):
     finally:
         job.end()
         network.cable(lost, "up")
-    print(f"round {number}: host {lost} cut off: named by all after {seconds:.1f} s; with the cable back the job went on")
+    print(f"round {number}: host {lost} cut off: named by all after {seconds:.1f} s; with the cable back the job goes on")
 
 
 if __name__ == "__main__":
