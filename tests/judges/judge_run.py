@@ -4,8 +4,9 @@
 usage: judge_run.py [RUN_DIR]          (the run that other judges look at is not needed)
 
 Every variable that torchrun sets is set, and those that do not differ from run to run have the same values. The loop
-ends with the weights that it has under torchrun, bit for bit; also on two nodes, when a rank is killed by SIGKILL in the middle and all
-go on from the newest committed checkpoint, and when SIGTERM interrupts it and the same command is given again.
+ends with the weights that it has under torchrun, bit for bit; also on two nodes, when a rank is killed by SIGKILL in
+the middle and all go on from the newest committed checkpoint, and when SIGTERM interrupts it and the same command is
+given again.
 """
 import os
 import pathlib
@@ -84,7 +85,8 @@ dist.destroy_process_group()
 """
 
 
-def launch(launcher: list[str], name: str, fault: str, folder: pathlib.Path, env: dict | None = None) -> subprocess.Popen:
+def launch(launcher: list[str], name: str, fault: str, folder: pathlib.Path,
+           env: dict | None = None) -> subprocess.Popen:
     program = ([] if "torch.distributed.run" in launcher else ["--", sys.executable]) + ["program.py"]
     return subprocess.Popen([*launcher, *program, str(STEPS), name, fault], cwd=folder, text=True,
                             env={**os.environ, **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -132,7 +134,8 @@ def judge(folder: pathlib.Path) -> None:
         probe.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{probe.getsockname()[1]}"
     node = [str(SKYTRAIN), "run", "--nodes", "2", "--join", place]
-    nodes = [launch(node, "nodes", "", folder, {"SKYTRAIN_JOB_KEY": "a key for the judge's two nodes"}) for _ in range(2)]
+    key = {"SKYTRAIN_JOB_KEY": "a key for the judge's two nodes"}
+    nodes = [launch(node, "nodes", "", folder, key) for _ in range(2)]
     for process in nodes:
         finished(process, 0)
     two = result(folder, "nodes")

@@ -3,13 +3,13 @@
 
 usage: judge_slurm.py [RUN_DIR]          (the run that other judges look at is not needed)
 
-Debian's slurmctld, slurmd, slurm-client and munge; where they are not installed this says so and judges nothing. Nothing
-of the system's own Slurm is touched: other ports, other folders, a munge of its own.
+Debian's slurmctld, slurmd, slurm-client and munge; where they are not installed this says so and judges nothing.
+Nothing of the system's own Slurm is touched: other ports, other folders, a munge of its own.
 
-srun starts one `skytrain run` a node, and they find each other without a flag; without a key, and with two tasks a node,
-they refuse. scancel --signal=USR1, sbatch's --signal=USR1@T, scancel (SIGTERM, SIGKILL after KillWait) and scontrol
-requeue do what they do to a program that saves: all ranks are told, all save, the next start goes on from there, and
-nothing is left.
+srun starts one `skytrain run` a node, and they find each other without a flag; without a key, and with two tasks a
+node, they refuse. scancel --signal=USR1, sbatch's --signal=USR1@T, scancel (SIGTERM, SIGKILL after KillWait) and
+scontrol requeue do what they do to a program that saves: all ranks are told, all save, the next start goes on from
+there, and nothing is left.
 """
 import getpass
 import json
@@ -92,7 +92,8 @@ def wait_for(condition, what, seconds=PATIENCE):
 class Cluster:
     def __init__(self, folder: pathlib.Path):
         self.folder, self.daemons = folder, []
-        self.environment = {key: value for key, value in os.environ.items() if not key.startswith(("SLURM", "SKYTRAIN"))}
+        self.environment = {key: value for key, value in os.environ.items()
+                            if not key.startswith(("SLURM", "SKYTRAIN"))}
         self.environment["SLURM_CONF"] = str(folder / "slurm.conf")
 
     def __enter__(self):
@@ -120,7 +121,8 @@ class Cluster:
         self.daemon("slurmctld", "-D", "-f", folder / "slurm.conf")
         for node in ("127.0.0.1", "127.0.0.2"):
             self.daemon("slurmd", "-D", "-N", node, "-f", folder / "slurm.conf")
-        wait_for(lambda: self.call("sinfo", "-h", "-o", "%D %t", check=False).stdout.strip() == "2 idle", "two idle nodes")
+        idle = ("sinfo", "-h", "-o", "%D %t")
+        wait_for(lambda: self.call(*idle, check=False).stdout.strip() == "2 idle", "two idle nodes")
 
     def __exit__(self, *_):
         self.call("scancel", "--full", "--user", getpass.getuser(), check=False)
@@ -136,7 +138,8 @@ class Cluster:
     def daemon(self, *words):
         log = open(self.folder / f"{words[0]}.out", "ab")
         path = shutil.which(words[0], path="/usr/sbin:/usr/bin:/sbin")
-        self.daemons.append(subprocess.Popen([path, *map(str, words[1:])], stdout=log, stderr=log, env=self.environment))
+        command = [path, *map(str, words[1:])]
+        self.daemons.append(subprocess.Popen(command, stdout=log, stderr=log, env=self.environment))
 
     def call(self, *words, check=True, **environment):
         result = subprocess.run([str(word) for word in words], cwd=self.folder, text=True, capture_output=True,
@@ -147,7 +150,8 @@ class Cluster:
     def submit(self, script, *flags):
         path = self.folder / "job.sh"
         path.write_text("#!/bin/bash\n" + script)
-        return self.call("sbatch", "--parsable", "--output", "job-%j.out", "--open-mode=append", *flags, path).stdout.strip()
+        options = ("--parsable", "--output", "job-%j.out", "--open-mode=append", *flags)
+        return self.call("sbatch", *options, path).stdout.strip()
 
     def state(self, job):
         text = self.call("scontrol", "show", "job", job, check=False).stdout
@@ -158,7 +162,8 @@ class Cluster:
         return path.read_text() if path.exists() else ""
 
     def finished(self, job, seconds=PATIENCE):
-        wait_for(lambda: self.state(job) not in ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING"), f"job {job}", seconds)
+        going = ("PENDING", "RUNNING", "COMPLETING", "CONFIGURING")
+        wait_for(lambda: self.state(job) not in going, f"job {job}", seconds)
         return self.output(job)
 
 
@@ -191,7 +196,8 @@ def judge(folder: pathlib.Path) -> None:
         result = slurm.call(*one_a_node, *run, "--nproc", 2, "--", *program, "srun", 0,
                             SKYTRAIN_JOB_KEY="0123456789abcdef")
         places = ranks("srun", count=4)
-        assert [place["RANK"] for place in places] == list("0123") and {place["WORLD_SIZE"] for place in places} == {"4"}
+        assert [place["RANK"] for place in places] == list("0123")
+        assert {place["WORLD_SIZE"] for place in places} == {"4"}
         assert [place["GROUP_RANK"] for place in places] == list("0011")
         assert len({(place["MASTER_ADDR"], place["MASTER_PORT"]) for place in places}) == 1
         assert not any(place["has_key"] for place in places)

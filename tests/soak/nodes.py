@@ -134,7 +134,7 @@ def round_of(network, folder, number):
     finally:
         job.end()
         network.cable(lost, "up")
-    print(f"round {number}: host {lost} cut off: named by all after {seconds:.1f} s; with the cable back the job goes on")
+    print(f"round {number}: host {lost} cut off: named after {seconds:.1f} s; with the cable back the job goes on")
 
 
 if __name__ == "__main__":
