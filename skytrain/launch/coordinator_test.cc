@@ -80,8 +80,8 @@ struct Job {
     return text;
   }
   JobEnd::Kind kind() { return static_cast<JobEnd::Kind>(sent<message::End>().at(0).kind); }
-  void pass(double seconds) {
-    for (double s = 0; s < seconds; ++s) {
+  void pass(int seconds) {
+    for (int i = 0; i < seconds; ++i) {
       clock.advance(1);
       coordinator->tick();
     }
@@ -114,7 +114,7 @@ TEST(Coordinator, StartsWhenAllAreThereWithRanksInOrderOfNodes) {
 }
 
 TEST(Coordinator, RefusesByName) {
-  const auto refusal = [](message::Join join) {
+  const auto refusal = [](const message::Join& join) {
     Job job;
     job.join(1, join_of("b", 1));
     job.join(2, join);

@@ -151,6 +151,7 @@ TEST_F(HeadDoor, DropsWhoSpeaksSlowlyAndManyWhoSayNothing) {
   EXPECT_LT(now() - begin, 5);
   EXPECT_EQ(note(), "refused a connection from 127.0.0.1: it did not say who it is");
   std::vector<FrameStream> many;
+  many.reserve(30);
   for (int i = 0; i < 30; ++i) many.push_back(connect());
   expect_open();
 }
