@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from harness import Workplace, assert_same_training, checkpoints, is_running, metrics, wait_until, write_idx
+from harness import Workplace, assert_same_training, checkpoints, is_running, logged_steps, wait_until, write_idx
 
 CHECKPOINTS = "/checkpoints/step-"
 STATE_MB = 2.4  # of the model below with adam
@@ -28,7 +28,7 @@ def slow(shim, bytes_per_second):
 
 def wait_for_steps(place, program, steps):
     wait_until(lambda: program.process.poll() is not None or
-               (place.run_directories() and len(metrics(place.run_directory())) >= steps), "steps")
+               (place.run_directories() and len(logged_steps(place.run_directory())) >= steps), "steps")
 
 
 def interrupt(place, program, number):
