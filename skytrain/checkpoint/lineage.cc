@@ -94,7 +94,8 @@ bool add_generation(FileSystem& fs, const std::string& directory, const Generati
   if (!own) {
     fs.remove_file(temporary);
     const Generation there = parse(fs.read_file(path), path, generation.number);
-    own = there.start_step == generation.start_step && there.members == generation.members && there.created_unix_seconds == generation.created_unix_seconds;
+    own = there.start_step == generation.start_step && there.members == generation.members &&
+          there.created_unix_seconds == generation.created_unix_seconds;
   }
   fs.sync_directory(directory);
   return own;
